@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from kg_retrievers.algorithms.compiled import Graph, Pointer, compiled, wide
 from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.methods.simgrag.matching import tally
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout
 from kg_retrievers.methods.simgrag.matching.pointers import (
-    STOPPED,
-    Layout,
     Progress,
     code_of,
     end_of_run,
@@ -54,7 +53,7 @@ def list_options(graph: Graph, plan: Layout, state: Progress, s: int) -> None:
         _list_joining(graph, plan, state, s, rest)
     else:
         end = _list_neighbors(graph, plan, state, s, rest)
-    if state.counts[STOPPED] != 0 or not has_room(state, end, slots):
+    if state.counts[tally.STOPPED] != 0 or not has_room(state, end, slots):
         return
     width, worst = key_width(graph, plan), worst_bound(state)
     for slot in range(slots):

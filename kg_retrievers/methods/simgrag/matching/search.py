@@ -5,44 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kg_retrievers.algorithms.compiled import Graph, compiled, compiled_entry, graph_pointers, source_checksum, wide
+from kg_retrievers.algorithms.compiled import (
+    Graph,
+    compiled,
+    compiled_entry,
+    graph_pointers,
+    pointers,
+    source_checksum,
+    wide,
+)
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.methods.simgrag.matching import tally
 from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, clear_bounds
 from kg_retrievers.methods.simgrag.matching.complete import collect, propagate
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, LEVEL, NOTHING, START, TREE
 from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout, Plan
 from kg_retrievers.methods.simgrag.matching.pointers import (
-    BINDINGS,
-    CERTAIN_BELOW,
-    COMPLETED,
-    CUT,
-    FIRST_BINDING,
-    FOUND,
-    FULL,
-    GIVEN,
-    LEFT_OUT,
-    MATCH,
-    MAX_SCANS,
-    SCANS,
-    SCANS_OF_EACH,
-    STOPPED,
-    TOTAL,
-    Layout,
     Progress,
     State,
     code_of,
     first_not_below,
     has_room,
-    layout_pointers,
     level_of,
     make_set,
     may_take,
     next_stamps,
     own_cost,
     part_of,
-    progress_pointers,
     root_of,
     roots_of,
     spend,
@@ -202,7 +193,7 @@ def _write_key(graph: Graph, plan: Layout, state: Progress) -> None:
 @compiled
 def keep_key(plan: Layout, state: Progress, cost: int) -> None:
     """Put the combination in `key_at_hand` among the k best, unless it is there already."""
-    size, found = plan.steps + plan.nodes, state.counts[FOUND]
+    size, found = plan.steps + plan.nodes, state.counts[tally.FOUND]
     for i in range(found):
         same = True
         for j in range(size):
@@ -219,7 +210,7 @@ def keep_key(plan: Layout, state: Progress, cost: int) -> None:
     for j in range(size):
         state.keys[position * size + j] = state.key_at_hand[j]
     state.costs[position] = cost
-    state.counts[FOUND] = min(found + 1, state.k)
+    state.counts[tally.FOUND] = min(found + 1, state.k)
 
 
 @compiled
@@ -262,7 +253,7 @@ def _choose(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
 def _keep_given(plan: Layout, state: Progress) -> None:
     """Put combinations that were known before among the k best."""
     size = plan.steps + plan.nodes
-    for i in range(0, state.counts[GIVEN] * (size + 1), size + 1):
+    for i in range(0, state.counts[tally.GIVEN] * (size + 1), size + 1):
         for j in range(size):
             state.key_at_hand[j] = state.given[i + j + 1]
         if state.given[i] < worst_bound(state):
@@ -273,14 +264,14 @@ def _keep_given(plan: Layout, state: Progress) -> None:
 def _end_search(plan: Layout, state: Progress) -> bool:
     """Note the k best combinations; return whether they are certain, and to be completed."""
     counts = state.counts
-    best = worst_bound(state) + (1 if counts[FOUND] == state.k else 0)
-    for i in range(counts[FOUND]):
+    best = worst_bound(state) + (1 if counts[tally.FOUND] == state.k else 0)
+    for i in range(counts[tally.FOUND]):
         state.best_costs[i] = state.costs[i]
-    counts[TOTAL], counts[CUT] = counts[FOUND], counts[STOPPED]
-    is_certain = counts[CUT] == 0 and best <= counts[CERTAIN_BELOW]
-    if counts[FULL] != 0 or not (counts[CERTAIN_BELOW] > INFINITE or is_certain):
+    counts[tally.TOTAL], counts[tally.CUT] = counts[tally.FOUND], counts[tally.STOPPED]
+    is_certain = counts[tally.CUT] == 0 and best <= counts[tally.CERTAIN_BELOW]
+    if counts[tally.FULL] != 0 or not (counts[tally.CERTAIN_BELOW] > INFINITE or is_certain):
         return False
-    counts[COMPLETED], counts[FOUND] = 1, 0
+    counts[tally.COMPLETED], counts[tally.FOUND] = 1, 0
     return True
 
 
@@ -288,26 +279,27 @@ def _end_search(plan: Layout, state: Progress) -> bool:
 def _end_match(graph: Graph, plan: Layout, state: Progress) -> bool:
     """Note whether the match at hand is truncated; return whether there was room to complete it."""
     counts = state.counts
-    is_cut = counts[CUT] + counts[STOPPED] + counts[LEFT_OUT] > 0
-    state.truncated[counts[MATCH]] = 1 if is_cut else 0
+    is_cut = counts[tally.CUT] + counts[tally.STOPPED] + counts[tally.LEFT_OUT] > 0
+    state.truncated[counts[tally.MATCH]] = 1 if is_cut else 0
     bits = plan.nodes * graph.entities
-    for i in range(counts[FIRST_BINDING], counts[BINDINGS]):
+    for i in range(counts[tally.FIRST_BINDING], counts[tally.BINDINGS]):
         state.is_bound[(state.bindings[i] % bits) >> 3] = 0
-    return counts[FULL] == 0
+    return counts[tally.FULL] == 0
 
 
 @compiled
 def _begin_match(plan: Layout, state: Progress) -> bool:
     """Begin to complete the next of the best combinations, by a search for it alone; return whether there is one."""
     counts = state.counts
-    counts[MATCH] += 1
-    if counts[MATCH] == counts[TOTAL]:
+    counts[tally.MATCH] += 1
+    if counts[tally.MATCH] == counts[tally.TOTAL]:
         return False
-    counts[SCANS], counts[STOPPED], counts[LEFT_OUT], counts[MAX_SCANS] = 0, 0, 0, counts[SCANS_OF_EACH]
-    counts[FIRST_BINDING] = counts[BINDINGS]
+    counts[tally.SCANS] = counts[tally.STOPPED] = counts[tally.LEFT_OUT] = 0
+    counts[tally.MAX_SCANS] = counts[tally.SCANS_OF_EACH]
+    counts[tally.FIRST_BINDING] = counts[tally.BINDINGS]
     for i in range(state.k + 1):
-        state.costs[i] = state.best_costs[counts[MATCH]] + 1
-    keys = counts[MATCH] * (plan.steps + plan.nodes)
+        state.costs[i] = state.best_costs[counts[tally.MATCH]] + 1
+    keys = counts[tally.MATCH] * (plan.steps + plan.nodes)
     for s in range(plan.steps):
         state.only_relation[s] = state.keys[keys + s]
     for v in range(plan.nodes):
@@ -319,9 +311,9 @@ def _begin_match(plan: Layout, state: Progress) -> bool:
 @compiled
 def _end_walk(graph: Graph, plan: Layout, state: Progress) -> bool:
     """End the search, or the completion of a match; return whether there is another match to complete."""
-    if state.counts[MATCH] >= 0:
+    if state.counts[tally.MATCH] >= 0:
         return _end_match(graph, plan, state) and _begin_match(plan, state)
-    if state.counts[STOPPED] != 0:
+    if state.counts[tally.STOPPED] != 0:
         _keep_given(plan, state)
     return _end_search(plan, state) and _begin_match(plan, state)
 
@@ -335,26 +327,28 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C9
 
         The options of each step are tried best first, depth first: once to find the best, then once for each of them.
         """
-        graph, plan, state = graph_pointers(adjacency), layout_pointers(arrays_of_plan), progress_pointers(arrays)
+        graph = graph_pointers(adjacency)
+        plan: Layout = pointers(arrays_of_plan)
+        state: Progress = pointers(arrays)
         counts = state.counts
         room = worst_bound(state) - begin_bounds(graph, plan, state)
         for step in range(plan.steps - 1, -1, -1):
-            if plan.kind[step] != CYCLE and counts[STOPPED] == 0:
+            if plan.kind[step] != CYCLE and counts[tally.STOPPED] == 0:
                 bound_node(graph, plan, state, plan.far[step], room)
-        if counts[STOPPED] == 0:
+        if counts[tally.STOPPED] == 0:
             add_pending(plan, state)
         else:  # what is given is completed without bounds
             clear_bounds(plan, state)
         s, is_new = wide(0), True
         while sources >= 0:
-            if s < 0 or counts[STOPPED] != 0:
+            if s < 0 or counts[tally.STOPPED] != 0:
                 if not _end_walk(graph, plan, state):
                     break
                 s, is_new = wide(0), True
             if is_new:
                 list_options(graph, plan, state, s)
             is_new = False
-            if counts[STOPPED] != 0:
+            if counts[tally.STOPPED] != 0:
                 continue
             if not _choose(graph, plan, state, s):
                 s -= 1
@@ -363,13 +357,13 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C9
             elif s + 1 < plan.steps:
                 s += 1
                 is_new = True
-            elif counts[MATCH] < 0:
+            elif counts[tally.MATCH] < 0:
                 _write_key(graph, plan, state)
                 keep_key(plan, state, state.prefix[s + 1])
             else:
                 collect(graph, plan, state)
         clear_bounds(plan, state)
-        return counts[TOTAL]
+        return counts[tally.TOTAL]
 
     return compiled_entry(solve)
 
