@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain, compress, pairwise
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -32,16 +34,16 @@ _WORD = re.compile(r"[^\W_]+")
 #: How many letters of two texts are compared: nobody misspells a longer name.
 MOST_LETTERS = 400
 
+
+def function_words(kind: str) -> list[str]:
+    """Return a list of words of the package: "english", "foreign", or English ones that are words "elsewhere"."""
+    path = Path(__file__).parent / "data" / "function_words.toml"
+    words: str = tomllib.loads(path.read_text(encoding="utf-8"))[kind]
+    return words.split()
+
+
 #: No mentions by themselves in lower case: an entity may be called "Her", "It" or "Up".
-FUNCTION_WORDS = frozenset(
-    _WORD.findall(
-        "a about after all also am an and any are as at be been before but by can could d did do does during each find "
-        "for from get give had has have he her him his how i if in into is it its list ll m many may me more most much "
-        "my name no not of off on one or other our out over please re s same see shall she should show so some such t "
-        "tell than that the their them then there these they this those to under up us ve was we were what when where "
-        "which while who whom whose why will with would you your"
-    )
-)
+FUNCTION_WORDS = frozenset(function_words("english"))
 
 
 def words_of(text: str) -> list[str]:
