@@ -15,16 +15,9 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
+from kg_retrievers import errors
 from kg_retrievers.deadline import call_foreign, seconds_left
-from kg_retrievers.errors import (
-    DatabaseError,
-    DatabaseFullError,
-    DatabaseLoginError,
-    DatabaseTimeoutError,
-    DatabaseUnavailableError,
-    InvalidArgumentError,
-    KGRetrieversError,
-)
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock, check_picklable
 from kg_retrievers.graph.columns import Array
@@ -43,7 +36,7 @@ class _Failure(NamedTuple):
     """A kind of failure: the code or the message that tells it, and what to say about it."""
 
     signs: re.Pattern[str]
-    kind: type[DatabaseError]
+    kind: type[errors.DatabaseError]
     happened: str
     advice: str
 
@@ -56,7 +49,7 @@ _FAILURES = (
             r"|permission denied|unauthori[sz]ed|forbidden|auth check failure|\b40[13]\b",
             re.IGNORECASE,
         ),
-        DatabaseLoginError,
+        errors.DatabaseLoginError,
         "the server does not let this user in, or do this",
         "Give name and password of a user who may do this, by the environment: PGPASSWORD or ~/.pgpass of PostgreSQL, "
         "CHROMA_TOKEN, MILVUS_TOKEN.",
@@ -65,13 +58,13 @@ _FAILURES = (
         re.compile(
             r"^SQLSTATE 53100|no space left|disk full|database or disk is full|could not extend file", re.IGNORECASE
         ),
-        DatabaseFullError,
+        errors.DatabaseFullError,
         "the server has no room",
         "Make room, and do it again: what was written stays.",
     ),
     _Failure(
         re.compile("^SQLSTATE 57014"),
-        DatabaseTimeoutError,
+        errors.DatabaseTimeoutError,
         "the server stopped a statement that took too long",
         "Try again, or let this user's statements take longer (statement_timeout of PostgreSQL).",
     ),
@@ -82,7 +75,7 @@ _FAILURES = (
             r"|resol(?:ve|ution)|name or service not known|getaddrinfo|nodename",
             re.IGNORECASE,
         ),
-        DatabaseUnavailableError,
+        errors.DatabaseUnavailableError,
         "cannot connect to the server",
         "Is it running, and is this its address?",
     ),
@@ -106,7 +99,7 @@ def store_errors(who: str) -> Iterator[None]:
     with client_errors(who):
         try:
             yield
-        except KGRetrieversError:
+        except errors.KGRetrieversError:
             raise
         except Exception as cause:
             if (failure := _failure(cause)) is None:
@@ -137,7 +130,7 @@ def tried_again(call: Callable[[], Result]) -> Result:
     for pause in PAUSES:
         try:
             return call()
-        except DatabaseUnavailableError:
+        except errors.DatabaseUnavailableError:
             if seconds_left() <= pause:
                 raise
             time.sleep(pause)
@@ -317,7 +310,7 @@ class VectorStoreSearch(Immutable):
     def _called(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the store, until the deadline at most; call it again if its server was away."""
         if self.opened_by is not None and self._process != os.getpid():
-            raise DatabaseUnavailableError(
+            raise errors.DatabaseUnavailableError(
                 f"{self.who}: its connections are those of the process that forked this one.",
                 hint_python="Open the store in this process, by open_store.",
             )
