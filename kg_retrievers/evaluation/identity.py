@@ -67,7 +67,7 @@ def _held(part: Any, kind: type) -> Iterable[object]:
         case np.ndarray():
             return str(part.dtype), part.shape, part.tobytes()
         case EntityLinker():  # the rest is made of the index when it is first needed
-            return part.index.fingerprint, part.max_candidates, part.no_entity
+            return (part.index.fingerprint,)
         case Mapping():
             return part.items()
         case list() | tuple():

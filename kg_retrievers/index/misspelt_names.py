@@ -16,6 +16,7 @@ from kg_retrievers.index.names import (
     FUNCTION_WORDS,
     FUZZY_SCORE,
     INITIALS,
+    MAX_CANDIDATES,
     MOST_LETTERS,
     SHORT_SCORE,
     LinkedEntity,
@@ -68,13 +69,11 @@ class ShortNames:
         graph: The graph.
         table: Its names.
         is_generic: Whether a word names no entity.
-        max_candidates: How many entities a mention may have.
     """
 
-    def __init__(self, graph: KnowledgeGraph, table: NameTable, is_generic: IsGeneric, max_candidates: int) -> None:
+    def __init__(self, graph: KnowledgeGraph, table: NameTable, is_generic: IsGeneric) -> None:
         """Keep the arguments."""
         self._graph, self._table, self._is_generic = graph, table, is_generic
-        self._max_candidates = max_candidates
 
     def find(self, text: QuestionText, matches: Sequence[Match]) -> list[Match]:
         """Return the short forms that begin and end with capitals and are outside of other mentions, longest first."""
@@ -171,8 +170,7 @@ class ShortNames:
     def _meant(self, runs: Sequence[_Run]) -> tuple[LinkedEntity, ...]:
         """Return the entities with names that hold a run; none where they are too many."""
         whole = [run for run in runs if run.whole]
-        most = self._max_candidates if whole else min(SHORT_ENTITIES, self._max_candidates)
-        return self._entities([run.name for run in whole or runs], most)
+        return self._entities([run.name for run in whole or runs], MAX_CANDIDATES if whole else SHORT_ENTITIES)
 
     def _of_initials(self, initials: str, matches: Sequence[Match]) -> tuple[LinkedEntity, ...]:
         """Return the entities with such initials, in a question where no name is found."""
@@ -181,7 +179,7 @@ class ShortNames:
         folded = initials.casefold()
         names = self._table.names_of_initials(folded)[:SHORT_NAMES].tolist()
         right = [name for name in names if folded in initials_of(words_of(self._table.text(name)))]
-        return self._entities(right, min(SHORT_ENTITIES, self._max_candidates))
+        return self._entities(right, SHORT_ENTITIES)
 
     def _entities(self, names: Sequence[int], most: int) -> tuple[LinkedEntity, ...]:
         ids = {id for name in names for id in self._graph.name_entities(name)}
@@ -308,7 +306,6 @@ def misspelt(
     windows: Sequence[Window],
     near: Sequence[Sequence[LinkedEntity]],
     matches: Sequence[Match],
-    max_candidates: int,
 ) -> list[Match]:
     """Return the windows that are near enough to a name, the nearest first.
 
@@ -317,14 +314,13 @@ def misspelt(
         windows: The windows.
         near: What `near_entities` found for each.
         matches: The mentions found by name, full or short.
-        max_candidates: How many entities a mention may have.
     """
     covered, spans = text.covered(matches), {match[:2] for match in matches}
     found = []
     for (first, last), entities in zip(windows, near, strict=True):
         close = tuple(entity for entity in entities if entity.score >= FUZZY_SCORE * FUZZY_SHARE)
         swallows = any(covered[first : last + 1]) and close and _has_other_word(text, first, last, close[0].label)
-        match = text.match(first, last, close[:max_candidates])
+        match = text.match(first, last, close[:MAX_CANDIDATES])
         if close and not swallows and match[:2] not in spans:
             found.append(match)
     return sorted(found, key=lambda match: -match.candidates[0].score)

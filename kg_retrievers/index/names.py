@@ -392,6 +392,9 @@ How = Literal["exact", "case", "fuzzy", "short"]
 #: one whose name is shortened; and the most that a fuzzy mention gets.
 EXACT_SCORE, CASE_SCORE, BLANKS_SCORE, SHORT_SCORE, FUZZY_SCORE = 1.0, 0.9, 0.8, 0.75, 0.8
 
+#: How many entities a mention may have.
+MAX_CANDIDATES = 16
+
 #: How many windows of a question are looked up at once.
 WINDOW_BLOCK = 1 << 16
 
