@@ -305,11 +305,7 @@ def evaluate(
         "seed": seed,
         "proposes_answers": retriever.proposes_answers,
         "settings": _json_safe(
-            {
-                **(settings or {}),
-                **asker.settings,
-                "questions": digest(list(map(_identity, asked))),
-            }
+            {**(settings or {}), **asker.settings, "questions": digest(list(map(_identity, asked)))}
         ),
     }
     done = continued(records, header)

@@ -170,11 +170,7 @@ class TripleVectors:
     """
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        dimension: int,
-        embed: Callable[[Sequence[str]], Array],
-        search: Search | None,
+        self, graph: KnowledgeGraph, dimension: int, embed: Callable[[Sequence[str]], Array], search: Search | None
     ) -> None:
         """Take what is made."""
         self._graph, self._dimension, self._embed = graph, dimension, embed

@@ -302,10 +302,7 @@ def _share(text: str, name: str, telling: set[str]) -> float:
 
 
 def misspelt(
-    text: QuestionText,
-    windows: Sequence[Window],
-    near: Sequence[Sequence[LinkedEntity]],
-    matches: Sequence[Match],
+    text: QuestionText, windows: Sequence[Window], near: Sequence[Sequence[LinkedEntity]], matches: Sequence[Match]
 ) -> list[Match]:
     """Return the windows that are near enough to a name, the nearest first.
 

@@ -17,15 +17,7 @@ import numpy as np
 
 from kg_retrievers.errors import DamagedDataError
 from kg_retrievers.graph.changes.changing import GraphChange
-from kg_retrievers.graph.columns import (
-    DAMAGED,
-    Array,
-    are_first,
-    distinct,
-    entries_between,
-    offset_type,
-    starts_of,
-)
+from kg_retrievers.graph.columns import DAMAGED, Array, are_first, distinct, entries_between, offset_type, starts_of
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import folded, token_table
 

@@ -85,11 +85,7 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
     model_class, advice = TripleScorer, 'leave supervision at "undirected"'
 
     def __init__(
-        self,
-        index: GraphIndex,
-        config: TripleScorerConfig,
-        supervising: Supervising,
-        rng: np.random.Generator,
+        self, index: GraphIndex, config: TripleScorerConfig, supervising: Supervising, rng: np.random.Generator
     ) -> None:
         """Draw the weights."""
         self.index, self.config, self._supervising = index, config, supervising

@@ -149,11 +149,7 @@ class WebApp:
 
 
 def make_app(
-    service: GraphService,
-    *,
-    name: str = "graph",
-    access: Access | None = None,
-    workers: Workers | None = None,
+    service: GraphService, *, name: str = "graph", access: Access | None = None, workers: Workers | None = None
 ) -> AccessMiddleware:
     """Return the application; any ASGI server runs it.
 
