@@ -12,14 +12,13 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers import errors
 from kg_retrievers.deadline import call_foreign, seconds_left
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.foreign import client_errors
-from kg_retrievers.graph.cache import Immutable, LocalLock, check_picklable
+from kg_retrievers.graph.cache import Immutable, check_picklable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.redaction import causes_of, hide_secrets
 
@@ -149,40 +148,6 @@ MOST = 16_384
 _SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vector_with_relevance_scores")
 
 
-class KnownVectors(Embeddings):
-    """Embeddings for a store whose texts are embedded already: they return the vectors that `put` hands them.
-
-    Args:
-        embeddings: Embeds all other texts.
-    """
-
-    def __init__(self, embeddings: Embeddings) -> None:
-        """Begin without vectors."""
-        self._embeddings, self._lock = embeddings, LocalLock()
-        self._known: dict[str, list[float]] = {}
-
-    @contextmanager
-    def knowing(self, texts: Sequence[str], vectors: Array) -> Iterator[None]:
-        """Return these vectors for some texts in this block, for one thread at a time."""
-        with self._lock:
-            self._known = dict(zip(texts, vectors.tolist(), strict=True))
-            try:
-                yield
-            finally:
-                self._known = {}
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return the vectors of texts."""
-        known = self._known
-        if all(text in known for text in texts):
-            return [known[text] for text in texts]
-        return self._embeddings.embed_documents(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a text."""
-        return self._embeddings.embed_query(text)
-
-
 class VectorStoreSearch(Immutable):
     """Searches in a LangChain vector store, for more names than one machine's memory holds.
 
@@ -213,6 +178,7 @@ class VectorStoreSearch(Immutable):
         #: The function that opens the store again in another process, and its arguments; None if it is not known.
         self.opened_by: tuple[Callable[..., VectorStoreSearch], tuple[Any, ...]] | None = None
         self._is_milvus = hasattr(store, "get_pks")  # it has no `get_by_ids`
+        self._upsert: Any = getattr(getattr(store, "_collection", None), "upsert", None)  # of Chroma
         self._process = os.getpid()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -226,8 +192,8 @@ class VectorStoreSearch(Immutable):
     def put(self, documents: Sequence[Document], vectors: Array) -> None:
         """Put documents into the store, in batches, in place of those with the same ids.
 
-        A store with `add_embeddings`, such as PGVectorStore and Milvus, and a store of `open_store` take the vectors.
-        Any other store embeds the texts again.
+        Chroma and a store with `add_embeddings`, such as PGVectorStore and Milvus, take the vectors. Any other store
+        embeds the texts again.
 
         Args:
             documents: The documents. Their ids are UUIDs, the one form that every store takes, and their metadata are
@@ -247,9 +213,8 @@ class VectorStoreSearch(Immutable):
                 self._called(self.store.delete, ids)
             if takes_vectors:
                 self._called(add, texts, rows.tolist(), **given)
-            elif isinstance(self.store.embeddings, KnownVectors):
-                with self.store.embeddings.knowing(texts, rows):
-                    self._called(self.store.add_texts, texts, **given)
+            elif self._upsert is not None:
+                self._called(self._upsert, embeddings=rows, documents=texts, **given)
             else:
                 self._called(self.store.add_texts, texts, **given)
 
