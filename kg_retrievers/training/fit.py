@@ -322,8 +322,8 @@ def _split_questions(
     seed: int,
 ) -> tuple[TrainingQuestions, TrainingQuestions]:
     """Return the questions to train on and to validate with, at most `VALIDATED`; a single question is both."""
-    kinds = {"own_entities": learner.own_entities, "mask_entities": learner.mask_entities}
-    find = partial(training_questions, learner.index, max_hops=max_hops, **kinds)
+    own, masks = learner.own_entities, learner.mask_entities
+    find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=own, mask_entities=masks)
     learned = find(questions)
     given = learned if validation is None else find(validation)
     for what, asked, part in (("train on", questions, learned), ("validate with", validation or (), given)):
