@@ -18,16 +18,14 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
+from kg_retrievers.graph import KnowledgeGraph, Triple, readable
 from kg_retrievers.graph.adjacency import FACTS
 from kg_retrievers.graph.attributes import VALID_FROM, VALID_TO, Where, no_fact_left
 from kg_retrievers.graph.cache import Cache, Immutable, Recent, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, GraphChange, change_graph, narrow_graph
 from kg_retrievers.graph.columns import Array, fingerprint
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.parts import executor_of
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
-from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.connected_graph import (
     FRESH_SECONDS,
     MAX_FACTS,

@@ -13,10 +13,9 @@ import numpy as np
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import Known
+from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.connected_graph import ConnectedGraph, PartRequest
 from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, hints_for
