@@ -117,19 +117,14 @@ class ShortNames:
     def _windows(self, text: QuestionText, is_start: Sequence[bool]) -> Iterator[Window]:
         """Yield windows that begin and end at starts, and whose first word is in a name of several words."""
         for first, token in enumerate(text.tokens):
-            if not is_start[first] or not self._may_be_name(token.word):
+            if not is_start[first] or not (len(self._table.names_with(token.word)) or len(token.word) in INITIALS):
                 continue
             for last in range(first, min(first + FUZZY_WORDS, len(text.tokens))):
                 if not text.tokens[last].word and text.text(last, last) not in _JOINING:
                     break
-                if is_start[last] and not all(map(self._is_no_name, _words(text, first, last))):
+                words = _words(text, first, last)
+                if is_start[last] and not all(word.isdecimal() or self._is_generic(word) for word in words):
                     yield first, last
-
-    def _may_be_name(self, word: str) -> bool:
-        return len(self._table.names_with(word)) > 0 or len(word) in INITIALS
-
-    def _is_no_name(self, word: str) -> bool:
-        return word.isdecimal() or self._is_generic(word)
 
     def _is_apart(self, text: QuestionText, covered: Sequence[bool], first: int, last: int) -> bool:
         """Return whether no capitalised word beside a window may belong to the name that it is a part of."""
