@@ -34,7 +34,7 @@ _CLIENTS = ("asyncpg", "chromadb", "grpc", "httpcore", "httpx", "psycopg", "pymi
 class _Failure(NamedTuple):
     """A kind of failure: the code or the message that tells it, and what to say about it."""
 
-    signs: re.Pattern[str]
+    signs: str
     kind: type[errors.DatabaseError]
     happened: str
     advice: str
@@ -43,37 +43,29 @@ class _Failure(NamedTuple):
 #: The first that fits counts: by PostgreSQL's codes (its manual, appendix A), or by messages of clients without codes.
 _FAILURES = (
     _Failure(
-        re.compile(
-            r"^SQLSTATE (28|42501)|authentication failed|no password supplied|pg_hba\.conf|role \".*\" does not exist"
-            r"|permission denied|unauthori[sz]ed|forbidden|auth check failure|\b40[13]\b",
-            re.IGNORECASE,
-        ),
+        r"^SQLSTATE (28|42501)|authentication failed|no password supplied|pg_hba\.conf|role \".*\" does not exist"
+        r"|permission denied|unauthori[sz]ed|forbidden|auth check failure|\b40[13]\b",
         errors.DatabaseLoginError,
         "the server does not let this user in, or do this",
         "Give name and password of a user who may do this, by the environment: PGPASSWORD or ~/.pgpass of PostgreSQL, "
         "CHROMA_TOKEN, MILVUS_TOKEN.",
     ),
     _Failure(
-        re.compile(
-            r"^SQLSTATE 53100|no space left|disk full|database or disk is full|could not extend file", re.IGNORECASE
-        ),
+        r"^SQLSTATE 53100|no space left|disk full|database or disk is full|could not extend file",
         errors.DatabaseFullError,
         "the server has no room",
         "Make room, and do it again: what was written stays.",
     ),
     _Failure(
-        re.compile("^SQLSTATE 57014"),
+        "^SQLSTATE 57014",
         errors.DatabaseTimeoutError,
         "the server stopped a statement that took too long",
         "Try again, or let this user's statements take longer (statement_timeout of PostgreSQL).",
     ),
     _Failure(
-        re.compile(
-            r"^SQLSTATE (08|3D000|53|57P)|connect|terminat|shutting down|starting up|server closed|unreachable"
-            r"|unavailable|refused|reset by peer|timed? ?out|does not exist on the server|\b50[234]\b"
-            r"|resol(?:ve|ution)|name or service not known|getaddrinfo|nodename",
-            re.IGNORECASE,
-        ),
+        r"^SQLSTATE (08|3D000|53|57P)|connect|terminat|shutting down|starting up|server closed|unreachable"
+        r"|unavailable|refused|reset by peer|timed? ?out|does not exist on the server|\b50[234]\b"
+        r"|resol(?:ve|ution)|name or service not known|getaddrinfo|nodename",
         errors.DatabaseUnavailableError,
         "cannot connect to the server",
         "Is it running, and is this its address?",
@@ -117,7 +109,7 @@ def _failure(error: BaseException) -> _Failure | None:
     if not (states or clients or any(isinstance(one, OSError) for one in chain)):
         return None
     said = f"SQLSTATE {states[0]}" if states else " ".join(map(str, chain))
-    return next((failure for failure in _FAILURES if failure.signs.search(said)), None)
+    return next((failure for failure in _FAILURES if re.search(failure.signs, said, re.IGNORECASE)), None)
 
 
 def tried_again(call: Callable[[], Result]) -> Result:
