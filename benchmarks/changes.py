@@ -19,12 +19,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
+from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import Known, Pattern, PatternTriple, Term, Unknown
 from kg_retrievers.index import EntityLinker
@@ -139,10 +141,12 @@ def questions(facts: Sequence[Fact], count: int, seed: int) -> list[tuple[str, P
 
 def answers(index: GraphIndex, asked: Sequence[tuple[str, Pattern]]) -> list[tuple[object, ...]]:
     """Return for each question the entities that are linked, and the answers of its pattern with their score."""
-    linker, retriever = EntityLinker(index, no_entity="empty"), SimGRAGRetriever.from_index(index)
+    linker, retriever = EntityLinker(index), SimGRAGRetriever.from_index(index)
     found: list[tuple[object, ...]] = []
     for text, pattern in asked:
-        linked = {(mention.text, one.entity) for mention in linker.link(text) for one in mention.candidates}
+        linked = set[tuple[str, str]]()
+        with suppress(EntityLinkingError):
+            linked = {(mention.text, one.entity) for mention in linker.link(text) for one in mention.candidates}
         evidence = retriever.match(pattern, k=1)
         found.append((linked, [({*one.answers}, round(one.score, 5)) for one in evidence]))
     return found

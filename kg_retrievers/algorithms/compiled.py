@@ -1,4 +1,4 @@
-"""`compiled` and `compiled_entry`: numba's njit with our options; `pointer`: an array's memory, for compiled code."""
+"""`compiled` and `compiled_entry`: numba's njit with our options; `pointers`: the memory of arrays, for their code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from zlib import crc32
 import numba
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
+from numba.core import cgutils
+from numba.extending import intrinsic, register_jitable
+from numba.np import arrayobj
 
 from kg_retrievers.graph import Adjacency, adjacency
-from kg_retrievers.graph.columns import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +22,11 @@ R = TypeVar("R")
 #: Widens an integer in compiled code. A literal or a narrower integer as argument would compile a function once more.
 wide: Callable[[int], int] = np.int64  # type: ignore[assignment]
 
+# Numba has types for some of what it offers.
 _NJIT: Any = numba.njit
+_TYPES: Any = types
+_make_array: Any = arrayobj.make_array
+_unpack_tuple: Any = cgutils.unpack_tuple
 
 #: The interpreter lock is released, division by zero is not checked, and no wrapper for C is made, which takes long.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -78,24 +83,27 @@ class FloatPointer(Protocol):
         """Set a number."""
 
 
-def pointer(array: Array) -> Any:
-    """Return a pointer to the first item of an array; only for compiled code.
+def _pointers(_: Any, arrays: Any) -> Any:
+    """Return a named tuple with a pointer to the first item of each of its arrays; only for compiled code.
 
     Compiled code counts a reference to each array whenever it hands it on, and an array is seven arguments of a call. A
-    pointer is one and has no count. It takes one index and checks no bounds. The caller must hold the array.
+    pointer is one and has no count. It takes one index and checks no bounds. The caller must hold the arrays.
     """
-    raise NotImplementedError("only compiled code can call this")
+    members = [_TYPES.CPointer(kind.dtype) if isinstance(kind, types.Array) else kind for kind in arrays.types]
+    made = _TYPES.BaseTuple.from_types(members, arrays.instance_class)
+
+    def read(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        parts = zip(arrays.types, _unpack_tuple(builder, values[0]), strict=True)
+        found = [
+            _make_array(kind)(context, builder, part).data if isinstance(kind, types.Array) else part
+            for kind, part in parts
+        ]
+        return context.make_tuple(builder, made, found)
+
+    return made(arrays), read
 
 
-@overload(pointer, strict=False)
-def _typed_pointer(array: Any) -> Any:
-    def read(array: Any) -> Any:
-        address = array.ctypes
-        return address
-
-    kind: Any = types.CPointer
-    typed = _NJIT(locals={"address": kind(array.dtype)}, no_cpython_wrapper=True, **_OPTIONS)(read)
-    return lambda array: typed(array)
+pointers: Any = intrinsic(_pointers)
 
 
 class Graph(NamedTuple):
@@ -113,15 +121,8 @@ class Graph(NamedTuple):
 @compiled
 def graph_pointers(adjacency: Adjacency) -> Graph:
     """Return pointers to an adjacency."""
-    return Graph(
-        pointer(adjacency.indptr),
-        pointer(adjacency.first_triples),
-        pointer(adjacency.neighbors),
-        pointer(adjacency.labels),
-        pointer(adjacency.backward_triples),
-        len(adjacency.indptr) - 1,
-        len(adjacency.backward_triples),
-    )
+    of, entities, triples = pointers(adjacency), len(adjacency.indptr) - 1, len(adjacency.backward_triples)
+    return Graph(of.indptr, of.first_triples, of.neighbors, of.labels, of.backward_triples, entities, triples)
 
 
 def source_checksum(folder: Path) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import Graph, compiled, compiled_entry, graph_pointers, pointer, wide
+from kg_retrievers.algorithms.compiled import Graph, compiled, compiled_entry, graph_pointers, pointers, wide
 from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import half_of
@@ -221,10 +221,7 @@ def _walk(
 ) -> None:
     """Fill in what is met and the masses; `positions` holds zeros."""
     graph = graph_pointers(adjacency)
-    positions, ids, hops = pointer(arrays.positions), pointer(arrays.ids), pointer(arrays.hops)
-    degrees, queue, queued = pointer(arrays.degrees), pointer(arrays.queue), pointer(arrays.queued)
-    settled, waiting, size = pointer(arrays.settled), pointer(arrays.waiting), pointer(arrays.size)
-    met = _Met(positions, ids, hops, degrees, queue, queued, settled, waiting, size, arrays.room)
+    met: _Met = pointers(arrays)
     _breadth_first(graph, seeds, max_hops, most, met)
     if met.size[0] > most:
         _spread(graph, len(seeds), max_hops, max_entries, restart, met)

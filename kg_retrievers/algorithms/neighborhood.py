@@ -14,13 +14,7 @@ import numpy.typing as npt
 
 from kg_retrievers.algorithms.compiled import compiled_entry
 from kg_retrievers.algorithms.local_walk import Int32s, triples_between, walk_around
-from kg_retrievers.algorithms.pagerank import (
-    Floats,
-    Ids,
-    Seeds,
-    distinct_seeds,
-    personalized_pagerank,
-)
+from kg_retrievers.algorithms.pagerank import Floats, Ids, Seeds, distinct_seeds, personalized_pagerank
 from kg_retrievers.graph import Adjacency
 
 #: Up to so many adjacency entries a neighborhood is cut by the PageRank of the whole graph, beyond by that of a walk

@@ -27,11 +27,7 @@ RESTART = 0.2
 
 
 def personalized_pagerank(
-    adjacency: Adjacency,
-    seeds: Seeds,
-    *,
-    restart: float = RESTART,
-    tolerance: float = 1e-7,
+    adjacency: Adjacency, seeds: Seeds, *, restart: float = RESTART, tolerance: float = 1e-7
 ) -> Floats:
     """Return the stationary distribution of a random walk with restarts at the seeds.
 

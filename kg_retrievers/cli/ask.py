@@ -212,11 +212,7 @@ def _shown(found: _Found, explained: dict[str, Any], is_explained: bool) -> list
 
 
 def _print_json(
-    question: str,
-    found: _Found,
-    answer: str | None,
-    unsupported: list[str] | None,
-    explained: dict[str, Any],
+    question: str, found: _Found, answer: str | None, unsupported: list[str] | None, explained: dict[str, Any]
 ) -> None:
     """Print one JSON object for programs."""
     first = found.documents[0].metadata if found.documents else {"value": None, "confidence": None}

@@ -49,8 +49,7 @@ class MeasuredWith:
 
     unanswerable: Annotated[int | None, option("N", "Add questions without an answer.", min=1)] = None
     topic: Annotated[
-        Literal["given", "linked"],
-        option("WHICH", "Are question entities given?", panel=options.ADVANCED),
+        Literal["given", "linked"], option("WHICH", "Are question entities given?", panel=options.ADVANCED)
     ] = "given"
     k: options.K = None
     field: options.Field = field(default_factory=list)

@@ -40,10 +40,7 @@ GRAPH_PANEL = "How the graph is read"
 NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 #: The arguments of readers that are lists of texts.
-LISTS = (
-    *("facts", "text_relations", "languages", "label_predicates", "alias_predicates", "type_predicates"),
-    "graphs",
-)
+LISTS = (*("facts", "text_relations", "languages", "label_predicates", "alias_predicates", "type_predicates"), "graphs")
 
 #: The arguments of readers that are mappings, of which `--read` sets a part each.
 MAPPINGS = ("limits", "prefixes")
@@ -356,8 +353,7 @@ class Given:
     model: Annotated[list[str], option("FOLDER", "A trained model of `train`.")] = field(default_factory=list)
     preset: Preset = None
     database: Annotated[
-        str | None,
-        option("URI_OR_FILE", f"The database of {QUERY_METHODS}.", parser=database_place, panel=ADVANCED),
+        str | None, option("URI_OR_FILE", f"The database of {QUERY_METHODS}.", parser=database_place, panel=ADVANCED)
     ] = None
 
 

@@ -39,8 +39,7 @@ class Listening:
         option("N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", min=0, max=65_535, panel=_SERVER),
     ] = None
     token_file: Annotated[
-        str | None,
-        option("FILE", "Tokens, with a view each (or in KG_RETRIEVERS_TOKEN).", panel=_SERVER),
+        str | None, option("FILE", "Tokens, with a view each (or in KG_RETRIEVERS_TOKEN).", panel=_SERVER)
     ] = None
 
     def access(self, open_paths: Iterable[str]) -> Access:

@@ -20,18 +20,7 @@ from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
-from kg_retrievers.serving.loading import (
-    STATIC,
-    SavedModel,
-    choose_methods,
-    is_database,
-    is_endpoint,
-    is_public,
-    is_uri,
-    load_embeddings,
-    read_models,
-    recorded_embeddings,
-)
+from kg_retrievers.serving import loading
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -82,7 +71,7 @@ class Source:
     @property
     def stays(self) -> bool:
         """Whether the graph stays in its database, as that of a public endpoint always does."""
-        return self.connection != Connection() or is_public(self.place)
+        return self.connection != Connection() or loading.is_public(self.place)
 
     @property
     def of_files(self) -> dict[str, Any]:
@@ -104,7 +93,7 @@ class Source:
         Raises:
             InvalidArgumentError: If it cannot.
         """
-        if is_public(self.place):
+        if loading.is_public(self.place):
             raise InvalidArgumentError(
                 f"{self.place} is too large to be read as a whole. Ask it: kg-retrievers ask {self.place} 'Who ...?'"
             )
@@ -119,7 +108,7 @@ class Source:
             InvalidArgumentError: If they do not.
         """
         connection, place, given = self.connection, self.place, self.reading.given
-        if self.stays and not is_database(place):
+        if self.stays and not loading.is_database(place):
             flags = {"--connect": connection.connect, "--vectors": connection.vectors}
             names = " and ".join(flag for flag, value in flags.items() if value) or "--max-facts"
             kind = "a folder" if Path(place).is_dir() else "no LadybugDB file"
@@ -135,18 +124,18 @@ class Source:
             )
         if self.stays and database is not None:
             raise InvalidArgumentError("--database: a graph that stays in its database is queried there. Leave it out.")
-        databases = [where for where in (place, database) if where and (where == database or is_database(where))]
-        graph_databases = [where for where in databases if not is_endpoint(where)]
+        databases = [*([place] if loading.is_database(place) else []), *([database] if database else [])]
+        graph_databases = [where for where in databases if not loading.is_endpoint(where)]
         if self.reading.keys and not graph_databases:
             why = "a SPARQL endpoint names its entities by IRIs" if databases else "none is given"
             raise InvalidArgumentError(f"--key is for a graph database, but {why}. Leave it out.")
         of_neo4j = OF_NEO4J.intersection(given)
-        if of_neo4j and not any(map(is_uri, graph_databases)):
+        if of_neo4j and not any(map(loading.is_uri, graph_databases)):
             raise InvalidArgumentError(
                 f"--read {min(of_neo4j)} is for a Neo4j database, such as bolt://localhost:7687. Leave it out."
             )
-        if is_database(place):
-            known = OF_ENDPOINTS if is_endpoint(place) else OF_NEO4J
+        if loading.is_database(place):
+            known = OF_ENDPOINTS if loading.is_endpoint(place) else OF_NEO4J
             known = known if self.stays else known | {"text_relations", "attributes"}
             if strange := [name for name in given if name not in known]:
                 raise InvalidArgumentError(
@@ -229,7 +218,7 @@ def read_graph(source: Source, database: str | None = None) -> KnowledgeGraph:
     source.check(database)
     source.check_size()
     path, given = Path(source.place), source.reading.given
-    if is_database(source.place):
+    if loading.is_database(source.place):
         with status(f"reading {source.place}"), closing(open_database(source.place, source)) as executor:
             more = {name: given[name] for name in ("attributes", "text_relations") if name in given}
             return source.reading.view_of(kg_retrievers.KnowledgeGraph.from_executor(executor, **more))
@@ -283,7 +272,7 @@ def read_index(source: Source, database: str | None = None) -> GraphIndex:
         graph = read_graph(source, database)
         return kg_retrievers.GraphIndex.build(graph, embeddings_of(source.embeddings), progress=on_terminal())
     check_saved_folder(folder, source.of_files)
-    whole = kg_retrievers.GraphIndex.open(folder, embeddings_of(source.embeddings, recorded_embeddings(folder)))
+    whole = kg_retrievers.GraphIndex.open(folder, embeddings_of(source.embeddings, loading.recorded_embeddings(folder)))
     return source.reading.view_of(whole)
 
 
@@ -311,11 +300,11 @@ def index_of_graphs(
     )
 
 
-def embeddings_of(name: str | None, default: str = STATIC) -> Embeddings:
+def embeddings_of(name: str | None, default: str = loading.STATIC) -> Embeddings:
     """Return the embeddings of a name, if there is one, else the default ones."""
     name = name or default
     with status(f"loading {name}"):
-        return load_embeddings(name)
+        return loading.load_embeddings(name)
 
 
 # --- databases --------------------------------------------------------------------------------------------------------
@@ -330,16 +319,16 @@ def open_database(where: str, source: Source) -> Executor:
         DatabaseError: If it is a file that cannot be opened.
     """
     given = source.reading.given
-    if is_endpoint(where):
+    if loading.is_endpoint(where):
         arguments: dict[str, Any] = {name: value for name, value in given.items() if name in OF_ENDPOINTS}
-        if is_public(where):
+        if loading.is_public(where):
             return kg_retrievers.SparqlExecutor(preset=where, **arguments)  # type: ignore[arg-type]  # a preset's name
         scheme, _, rest = where.partition("://")
         return kg_retrievers.SparqlExecutor(f"{scheme.lower().removeprefix('sparql+')}://{rest}", **arguments)
     # The keys belong to the graph, from which a file was made.
-    keys = {} if is_uri(source.place) and not is_uri(where) else source.reading.keys
+    keys = {} if loading.is_uri(source.place) and not loading.is_uri(where) else source.reading.keys
     key: dict[str, Any] = {"key": keys.get("", keys)} if keys else {}
-    if is_uri(where):
+    if loading.is_uri(where):
         logging.getLogger("neo4j").addHandler(_SILENT)  # its warnings address authors of queries
         arguments = {name: value for name, value in given.items() if name in OF_NEO4J}
         return kg_retrievers.Neo4jExecutor(where, **arguments, **key)
@@ -354,7 +343,7 @@ def query_place(source: Source, database: str | None) -> str | None:
     """Return the URI or file of the database for queries; None stands for a database in memory, as of each view."""
     if source.reading.view_arguments:
         return None
-    return source.place if database is None and is_database(source.place) else database
+    return source.place if database is None and loading.is_database(source.place) else database
 
 
 @contextmanager
@@ -381,7 +370,7 @@ def query_database(source: Source, database: str | None, index: GraphIndex) -> I
 
         @cache
         def executor() -> Executor:
-            if where is None or not (is_uri(where) or is_public(where) or Path(where).exists()):
+            if where is None or not (loading.is_uri(where) or loading.is_public(where) or Path(where).exists()):
                 return at_end.enter_context(closing(_loaded_database(index.graph, where)))
             opened = at_end.enter_context(closing(open_database(where, source)))
             opened.schema()  # reports a mistake before the first question
@@ -502,7 +491,7 @@ def check_names(names: ServerNames, database: Executor, source: Source) -> None:
 
 def load_models(
     folders: Sequence[str], method: str | None
-) -> tuple[tuple[Method, ...], dict[str, SavedModel], SavedModel | None]:
+) -> tuple[tuple[Method, ...], dict[str, loading.SavedModel], loading.SavedModel | None]:
     """Return the chosen methods, their trained models by name, and the graph prompt that answers, if any.
 
     Args:
@@ -512,13 +501,13 @@ def load_models(
     models, prompt = read_trained(folders)
     if prompt is not None and not models:
         method = method or GRAPH_PROMPT.default_method
-    return choose_methods(method, models), models, prompt
+    return loading.choose_methods(method, models), models, prompt
 
 
-def read_trained(folders: Sequence[str]) -> tuple[dict[str, SavedModel], SavedModel | None]:
+def read_trained(folders: Sequence[str]) -> tuple[dict[str, loading.SavedModel], loading.SavedModel | None]:
     """Read the trained models of folders: those of retrievers by their names, and a graph prompt."""
     with status("reading the trained models"):
-        models = read_models(folders)
+        models = loading.read_models(folders)
     return models, models.pop(GRAPH_PROMPT.name, None)
 
 
@@ -545,7 +534,7 @@ def share_examples(methods: Sequence[Method], examples: Sequence[Question] | Non
     }
 
 
-def load_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
+def load_answerer(prompt: loading.SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
     """Return a Runnable that answers from evidence with a graph prompt, with a list of texts.
 
     Raises:

@@ -14,8 +14,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.file_writing import write_file
-from kg_retrievers.graph.pattern import Pattern
-from kg_retrievers.graph.types import Triple
+from kg_retrievers.graph import Pattern, Triple
 from kg_retrievers.graph.validation import reasons
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import QuestionsLoadError
-from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
-from kg_retrievers.graph.types import Triple
+from kg_retrievers.graph import Known, Pattern, Term, Triple, Unknown
 
 #: A published row: `question<TAB>answer(answer/answer/)<TAB>a#relation#b#relation#c#<end>#c`.
 _ROW = re.compile(r"([^\t]+)\t[^\t(]+\(([^\t/][^\t]*)\)\t([^\t]+)#<end>#[^\t#]+")

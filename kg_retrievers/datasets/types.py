@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.pattern import Pattern
-from kg_retrievers.graph.types import Triple
+from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.datasets.row_files import read_each_row
 from kg_retrievers.datasets.types import GraphQuestion
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.types import Triple
+from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.validation import reasons
 
 

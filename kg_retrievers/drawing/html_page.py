@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from math import isfinite
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -164,19 +165,6 @@ def _finite(number: object) -> float | None:
 #: The style sheet that Cytoscape would else write into the page, which the page's policy forbids.
 _CYTOSCAPE_STYLE = ".__________cytoscape_container { position: relative; }"
 
-_PAGE_STYLE = """
-html, body { height: 100%; margin: 0; background: var(--kg-paper); }
-body { display: flex; flex-direction: column; color: var(--kg-ink); font: 14px/1.45 system-ui, sans-serif; }
-h1 { margin: 0; padding: 10px 12px 0; font-size: 17px; overflow-wrap: anywhere; }
-main { flex: 1; min-height: 0; }
-@media print { html, body { display: block; height: auto; } }
-"""
-
-_START = """
-const data = JSON.parse(document.getElementById("data").textContent);
-window.evidence = showGraph(document.getElementById("view"), data);
-"""
-
 #: What no text in a script may hold: what may end the script, and what is no text in older JavaScript.
 _IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -190,36 +178,24 @@ def html_page(data: dict[str, Any], title: str) -> str:
         data: The data.
         title: The title, shown as the heading.
     """
-    scripts = [page_file("cytoscape.min.js"), page_file("graph_view.js"), _START]
-    styles = [page_file("style.css"), _PAGE_STYLE, _CYTOSCAPE_STYLE]
-    written = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    styles = {"style": page_file("style.css"), "page_style": page_file("evidence.css")}
+    styles["cytoscape_style"] = _CYTOSCAPE_STYLE
+    scripts = {"cytoscape": page_file("cytoscape.min.js"), "graph_view": page_file("graph_view.js")}
+    scripts["start"] = page_file("evidence.js")
     policy = (
-        f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {_hashes(scripts.values())}; style-src {_hashes(styles.values())}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="referrer" content="no-referrer">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{styles[0]}</style>\n<style>{styles[1]}</style>",
-            f'<style id="__________cytoscape_stylesheet">{styles[2]}</style>\n</head>\n<body>',
-            f"<h1>{escape(title)}</h1>",
-            '<main id="view"><noscript>This page shows its facts by a script, which is turned off.</noscript></main>',
-            f'<script type="application/json" id="data">{written.translate(_IN_SCRIPT)}</script>',
-            *(f"<script>{script}</script>" for script in scripts),
-            "</body>\n</html>\n",
-        ]
-    )
+    written = json.dumps(data, separators=(",", ":"), ensure_ascii=False).translate(_IN_SCRIPT)
+    parts = {**styles, **scripts, "policy": policy, "title": escape(title), "data": written}
+    return Template(page_file("evidence.html")).substitute(parts)
 
 
 @cache
 def page_file(name: str) -> str:
-    """Return a script or the style sheet of the page, as text."""
+    """Return the text of a file of the page."""
     return (files("kg_retrievers.drawing") / "page" / name).read_text(encoding="utf-8")
 
 
-def _hashes(texts: list[str]) -> str:
+def _hashes(texts: Iterable[str]) -> str:
     return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)

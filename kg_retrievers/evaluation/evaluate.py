@@ -65,7 +65,11 @@ class _PatternTrace(BaseCallbackHandler):
 
 
 class Asker:
-    """Asks one question after the other."""
+    """Asks batches of numbered questions.
+
+    Attributes:
+        unmeasured: What is asked before the first batch.
+    """
 
     def __init__(
         self,
@@ -76,6 +80,7 @@ class Asker:
     ) -> None:
         """Take the arguments of `evaluate`."""
         self.retriever, self.answerer, self.topic = retriever, answerer, topic
+        self.unmeasured: Sequence[Question] = ()
         self._indexes = QuestionIndexes(retriever.index.embeddings, embedding_cache)
 
     def _over_graph_of(self, question: Question) -> BaseKGRetriever:
@@ -106,8 +111,14 @@ class Asker:
             "version": version("kg-retrievers"),
         }
 
-    def warm_up(self, questions: Sequence[Question]) -> None:
+    def __call__(self, numbered: Sequence[tuple[int, Question]]) -> list[Record]:
+        """Return the records of some questions; each process that gets a copy asks unmeasured ones first."""
+        self._warm_up()
+        return [self.record(str(number), question) for number, question in numbered]
+
+    def _warm_up(self) -> None:
         """Ask until there is evidence, unless that costs calls of a language model."""
+        questions, self.unmeasured = self.unmeasured, ()
         if not any(stage.calls_model for stage in self.retriever.stages):
             for question in map(keyed, questions):
                 if self._retrieve(self._over_graph_of(question), question, {})[0]:
@@ -168,20 +179,6 @@ class Asker:
             raise
         except KGRetrieversError as caught:
             return [], f"{type(caught).__name__}: {caught}"
-
-
-class AskBatch:
-    """Asks batches of numbered questions; each process that gets a copy asks some unmeasured ones first."""
-
-    def __init__(self, asker: Asker, warm_up: Sequence[Question]) -> None:
-        """Take what asks, and the questions to warm up with."""
-        self._asker, self._warm_up = asker, warm_up
-
-    def __call__(self, numbered: Sequence[tuple[int, Question]]) -> list[Record]:
-        """Return the records of some questions."""
-        self._asker.warm_up(self._warm_up)
-        self._warm_up = ()
-        return [self._asker.record(str(number), question) for number, question in numbered]
 
 
 def keyed(question: Question) -> Question:
@@ -305,11 +302,7 @@ def evaluate(
         "seed": seed,
         "proposes_answers": retriever.proposes_answers,
         "settings": _json_safe(
-            {
-                **(settings or {}),
-                **asker.settings,
-                "questions": digest(list(map(_identity, asked))),
-            }
+            {**(settings or {}), **asker.settings, "questions": digest(list(map(_identity, asked)))}
         ),
     }
     done = continued(records, header)
@@ -324,10 +317,10 @@ def evaluate(
 
 def _made(asker: Asker, numbered: Sequence[tuple[int, Question]], workers: Workers | None) -> Iterator[Record]:
     """Yield the records of questions, as they are made."""
-    ask = AskBatch(asker, [question for _, question in numbered[:WARM_UP]])
+    asker.unmeasured = [question for _, question in numbered[:WARM_UP]]
     size = SHARED_SIZE if workers else 1
     batches = (numbered[first : first + size] for first in range(0, len(numbered), size))
-    for records in map_batches(ask, batches, workers):
+    for records in map_batches(asker, batches, workers):
         yield from records
 
 

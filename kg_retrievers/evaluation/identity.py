@@ -17,7 +17,6 @@ from langchain_core.prompts import BasePromptTemplate
 
 from kg_retrievers.database.executor import DatabaseExecutor
 from kg_retrievers.graph.cache import Cache
-from kg_retrievers.index import EntityLinker
 
 
 def digest(texts: Sequence[str]) -> str:
@@ -66,8 +65,6 @@ def _held(part: Any, kind: type) -> Iterable[object]:
             return ()
         case np.ndarray():
             return str(part.dtype), part.shape, part.tobytes()
-        case EntityLinker():  # the rest is made of the index when it is first needed
-            return part.index.fingerprint, part.max_candidates, part.no_entity
         case Mapping():
             return part.items()
         case list() | tuple():

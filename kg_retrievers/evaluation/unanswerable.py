@@ -131,15 +131,11 @@ def _of_absent_entities(sources: Sequence[_Source], graph: KnowledgeGraph, rando
     taken = {folded(name) for table in (graph.names, graph.entities) for name in table}
     for source in sources:
         for _ in range(TRIES):
-            name = _spliced(source.name, random.choice(sources).name)
+            other = random.choice(sources).name
+            name = source.name[: _middle(source.name)] + other[_middle(other) :]
             if folded(name) not in taken:
                 yield source.about(name, (), ABSENT_ENTITY)
                 break
-
-
-def _spliced(one: str, other: str) -> str:
-    """Return the first half of a name with the second half of another."""
-    return one[: _middle(one)] + other[_middle(other) :]
 
 
 def _middle(name: str) -> int:

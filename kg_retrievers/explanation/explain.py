@@ -107,11 +107,7 @@ def relation_lines(metadata: Mapping[str, Any]) -> list[str]:
 
 
 #: Who read a question, by the `source` of a pattern or a query.
-SOURCES = {
-    "examples": "as the nearest example",
-    "zero-shot": "by its entities and words",
-    "llm": "by a language model",
-}
+SOURCES = {"examples": "as the nearest example", "zero-shot": "by its entities and words", "llm": "by a language model"}
 
 
 def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
@@ -318,10 +314,7 @@ def _cited(document: Document) -> tuple[CitedFact, ...]:
     sources = document.metadata.get("sources") or [[]] * len(triples)
     return tuple(
         CitedFact(
-            number,
-            triple,
-            as_data(f"{labels[triple.head]} -> {said(triple)} -> {labels[triple.tail]}"),
-            tuple(of_fact),
+            number, triple, as_data(f"{labels[triple.head]} -> {said(triple)} -> {labels[triple.tail]}"), tuple(of_fact)
         )
         for number, (triple, of_fact) in enumerate(zip(triples, sources, strict=True), 1)
     )

@@ -20,17 +20,11 @@ from langchain_core.documents import Document
 from langchain_core.runnables.config import ensure_config, merge_configs
 from pydantic_core import to_jsonable_python
 
+from kg_retrievers import errors
 from kg_retrievers.algorithms.chains import shortest_chains
 from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
 from kg_retrievers.core.stages import MAX_K, STAGE_EVENT
 from kg_retrievers.drawing import Drawing
-from kg_retrievers.errors import (
-    EntityLinkingError,
-    InvalidArgumentError,
-    KGRetrieversError,
-    LowConfidenceError,
-    RefusalError,
-)
 from kg_retrievers.explanation.explain import shown_as_html
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.operations import MAX_CHAIN
@@ -348,9 +342,9 @@ def why_not(
         {'max_hops': 2}
     """
     if not isinstance(retriever, BaseKGRetriever):
-        raise InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
+        raise errors.InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
     if not isinstance(entity, str):
-        raise InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
+        raise errors.InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
     (key,) = linker_of(retriever.index).resolve([entity])
     asked = {name: value for name, value in inputs.items() if value is not None and name != "on_refusal"}
     first = _run(retriever, question, key, asked)
@@ -393,7 +387,7 @@ class _Run(NamedTuple):
 
     place: Place | None
     documents: list[Document]
-    refusal: RefusalError | None
+    refusal: errors.RefusalError | None
     written: Mapping[str, Mapping[str, Any]]
 
 
@@ -416,7 +410,7 @@ def _run(retriever: BaseKGRetriever, question: str, key: str, inputs: Mapping[st
     config = merge_configs(ensure_config(), {"callbacks": [heard]})  # the callbacks of the caller count costs
     try:
         documents = retriever.invoke(question, config, **{**inputs, "on_refusal": "raise"})
-    except RefusalError as error:
+    except errors.RefusalError as error:
         refusal = error
     return _Run(_place(documents, key, retriever.proposes_answers), documents, refusal, heard.written)
 
@@ -437,14 +431,14 @@ def _changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any], first: _Run,
     """Yield the changes to try, in order."""
     graph, reason = retriever.index.part(PartRequest((key,), 1)).graph, "no question entity leads to it"
     names = [Change("seed_entities", [name], reason, is_input=True) for name in (*_neighbors(graph, key), key)]
-    unnamed = isinstance(first.refusal, EntityLinkingError)
+    unnamed = isinstance(first.refusal, errors.EntityLinkingError)
     yield from names if unnamed else ()
     for change in possible_changes(retriever, inputs):
         try:
             with_change(retriever, inputs, change)
-        except InvalidArgumentError:  # a value that the retriever does not take
+        except errors.InvalidArgumentError:  # a value that the retriever does not take
             continue
-        if change.name == "min_confidence" and isinstance(first.refusal, LowConfidenceError):
+        if change.name == "min_confidence" and isinstance(first.refusal, errors.LowConfidenceError):
             yield replace(change, value=math.floor(first.refusal.confidence * 100) / 100)
         yield change
     yield from () if unnamed else names
@@ -454,7 +448,7 @@ def _place_with(
     retriever: BaseKGRetriever, question: str, key: str, inputs: Mapping[str, Any], change: Change
 ) -> Place | None:
     """Return where the entity stands with a change; None also if the retriever does not take it."""
-    with suppress(KGRetrieversError):  # such as a value that does not fit another field
+    with suppress(errors.KGRetrieversError):  # such as a value that does not fit another field
         changed, given = with_change(retriever, inputs, change)
         return _run(changed, question, key, given).place
     return None
@@ -477,7 +471,7 @@ def _question_entities(
     read = [key for written in run.written.values() for key in written.get("seed_entities") or ()]
     read += [key for one in run.documents for _, key in one.metadata["details"].get("entities") or ()]
     if not read:
-        with suppress(EntityLinkingError):
+        with suppress(errors.EntityLinkingError):
             read = link_question(linker, question)[0]
     return tuple(dict.fromkeys(read))
 

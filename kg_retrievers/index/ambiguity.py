@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
+from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.adjacency import Adjacency, is_backward, relation_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.graph_index import GraphIndex
 
 #: How many entities are compared, and how many facts of each are read.

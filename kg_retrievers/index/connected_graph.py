@@ -12,12 +12,11 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError
-from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
+from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple, readable
 from kg_retrievers.graph.attributes import attribute_set, read_attribute_set
 from kg_retrievers.graph.cache import Immutable, Recent
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import Facts, PartReader, Said, StoredEntity
-from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.names import QuestionText, words_of
 from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.vector_store import MOST, VectorStoreSearch

@@ -18,16 +18,14 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
+from kg_retrievers.graph import KnowledgeGraph, Triple, readable
 from kg_retrievers.graph.adjacency import FACTS
 from kg_retrievers.graph.attributes import VALID_FROM, VALID_TO, Where, no_fact_left
 from kg_retrievers.graph.cache import Cache, Immutable, Recent, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, GraphChange, change_graph, narrow_graph
 from kg_retrievers.graph.columns import Array, fingerprint
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.parts import executor_of
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
-from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.connected_graph import (
     FRESH_SECONDS,
     MAX_FACTS,
@@ -191,15 +189,10 @@ class GraphIndex(Immutable):
             )
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)
+        options: dict[str, Any] = {"cache": cache, "progress": progress, "workers": workers}
+        embed_texts = partial(embed_batches, embeddings, batch_size=batch_size, **options)
         with nullcontext() if path is None else FolderWriter(path) as writer:
-            columns, files, dimension = embed_graph(
-                graph,
-                partial(
-                    embed_batches, embeddings, batch_size=batch_size, cache=cache, progress=progress, workers=workers
-                ),
-                triples=triples,
-                writer=writer,
-            )
+            columns, files, dimension = embed_graph(graph, embed_texts, triples=triples, writer=writer)
             if writer:
                 linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
                 meta = identity(graph, embeddings, dimension)
@@ -338,7 +331,7 @@ class GraphIndex(Immutable):
             cls.open(path, embeddings)  # raises its errors before the folder is made and locked
         with FolderWriter(path) as writer:
             index = cls.open(path, embeddings)
-            changed = index._change(embed_texts, changes)
+            changed = index._changed(embed_texts, change_graph(index.graph, **changes))
             graph = changed.graph
             columns = changed.saved_columns()
             linking = changed.name_columns(index._linking)
@@ -357,8 +350,8 @@ class GraphIndex(Immutable):
             InvalidArgumentError: As of `KnowledgeGraph.with_changes`.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        changed = self._change(partial(embed, self.embeddings), changes)
-        return self._over_change(changed)
+        change = change_graph(self.graph, **changes)
+        return self._over_change(self._changed(partial(embed, self.embeddings), change))
 
     def view(
         self,
@@ -412,29 +405,20 @@ class GraphIndex(Immutable):
             )
 
         def narrowed(keys: list[str]) -> dict[str, GraphIndex]:
-            view = ConnectedGraph(
-                narrow(*wanted),
-                self.embeddings,
-                connected.store,
-                max_facts=connected.max_facts,
-                fresh_seconds=connected.fresh_seconds,
-                timeout=connected.timeout,
-            )
+            limits = {name: getattr(connected, name) for name in ("max_facts", "fresh_seconds", "timeout")}
+            view = ConnectedGraph(narrow(*wanted), self.embeddings, connected.store, **limits)
             if not view.relations:
                 raise no_fact_left()
             return dict.fromkeys(keys, _over(view, self.embeddings, self.embed))
 
         return self._views.get_or_make([key := repr(wanted)], narrowed)[key]
 
-    def _change(self, embed_texts: Callable[[Sequence[str]], Array], changes: Changes) -> IndexChange:
-        """Change the graph, and embed what is new.
+    def _changed(self, embed_texts: Callable[[Sequence[str]], Array], change: GraphChange) -> IndexChange:
+        """Embed what is new in a changed graph.
 
         Raises:
             StaleIndexError: If the embeddings do not fit the index.
         """
-        return self._changed(embed_texts, change_graph(self.graph, **changes))
-
-    def _changed(self, embed_texts: Callable[[Sequence[str]], Array], change: GraphChange) -> IndexChange:
         before = self.graph, self.dimension, self._all_searches(), change
         if not self.dimension:
             return IndexChange(*before, embed_texts)

@@ -9,10 +9,9 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.cache import LocalLock, Recent
 from kg_retrievers.graph.columns import Array, StringTable
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.parts import Search, triple_texts
@@ -170,11 +169,7 @@ class TripleVectors:
     """
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        dimension: int,
-        embed: Callable[[Sequence[str]], Array],
-        search: Search | None,
+        self, graph: KnowledgeGraph, dimension: int, embed: Callable[[Sequence[str]], Array], search: Search | None
     ) -> None:
         """Take what is made."""
         self._graph, self._dimension, self._embed = graph, dimension, embed

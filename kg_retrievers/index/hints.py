@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from kg_retrievers.index.embeddings import folded
-from kg_retrievers.index.names import FUNCTION_WORDS, english_share
+from kg_retrievers.index.names import FUNCTION_WORDS, english_share, function_words
 
 #: By `hint_python` and `hint_shell`, the arguments of errors.
 Hints = Mapping[str, str]
@@ -54,24 +54,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 #: Frequent function words of German, French, Spanish, Italian, Portuguese, Dutch and Scandinavian languages, folded;
 #: none is a word of English.
-_FOREIGN = frozenset(
-    _WORD.findall(
-        "wer wem wen wessen wo wann wie woher welche welcher welches welchen der das dem des ein eine einen einer "
-        "eines ist sind wurde wurden wird von vom und nicht mit aus auf bei beim zum zur als auch sich "
-        "qui que quel quelle quels quelles ou combien quand pourquoi le la les du de un une dans avec sont ont et ete "
-        "aux ce cette elle il leur "
-        "quien quienes cual cuales donde cuando cuanto cuantos cuantas como el los las del una es fue esta en se su "
-        "chi che cosa quale quali quando quanti quanto gli di della dei delle dal dalla nel nella sono si "
-        "quem qual quais onde quantos quantas da das na em uma foi nao pelo pela "
-        "waar wanneer welke welk hoeveel wat het een zijn werd wordt niet voor naar uit bij ook deze dat "
-        "vem vad vilken vilka och inte som det hvem hvad hvilken hvilke og ikke"
-    )
-)
+_FOREIGN = frozenset(function_words("foreign"))
 
 #: Function words of English that are words of these languages, too.
-_ELSEWHERE = frozenset(
-    {"was", "her", "has", "had", "him", "for", "over", "under", "can", "more", "tell", "list", "name", "will"}
-)
+_ELSEWHERE = frozenset(function_words("elsewhere"))
 
 
 def looks_foreign(question: str) -> bool:

@@ -8,16 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Literal, get_args
 
 import numpy as np
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import Known
+from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.connected_graph import ConnectedGraph, PartRequest
 from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, hints_for
@@ -34,6 +32,7 @@ from kg_retrievers.index.names import (
     CASE_SCORE,
     EXACT_SCORE,
     FUNCTION_WORDS,
+    MAX_CANDIDATES,
     How,
     LinkedEntity,
     Match,
@@ -46,8 +45,6 @@ from kg_retrievers.index.names import (
     with_ranks,
     words_of,
 )
-
-NoEntity = Literal["raise", "empty"]
 
 # Words with the same first letters as a word of the schema are taken for it: "director" beside "directed_by". Where the
 # schema has many words, any word has the first letters of one, and more letters are compared.
@@ -82,11 +79,6 @@ class EntityLinker:
 
     Args:
         index: The index of the graph.
-        max_candidates: How many entities a mention may have.
-        no_entity: What `link` does when it finds nothing: "raise" an error, or return an "empty" list.
-
-    Raises:
-        InvalidArgumentError: If `max_candidates` is no integer from 1, or `no_entity` is neither of the two.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -97,24 +89,14 @@ class EntityLinker:
         [('spike jonze', 'case'), ('Her', 'exact')]
     """
 
-    def __init__(self, index: GraphIndex, *, max_candidates: int = 16, no_entity: NoEntity = "raise") -> None:
-        """Check the arguments; the table of names is made when it is first needed."""
-        if type(max_candidates) is not int or max_candidates < 1:
-            raise InvalidArgumentError(
-                f"EntityLinker: max_candidates must be an integer from 1, but got {max_candidates!r}."
-            )
-        if no_entity not in get_args(NoEntity):
-            raise InvalidArgumentError(f"EntityLinker: no_entity must be 'raise' or 'empty', but got {no_entity!r}.")
+    def __init__(self, index: GraphIndex) -> None:
+        """Make nothing yet: the table of names is made when it is first needed."""
         self.index = index
-        self.max_candidates = max_candidates
-        self.no_entity = no_entity
         self._cache = Cache()
 
     def with_index(self, index: GraphIndex) -> EntityLinker:
-        """Return a linker with the same settings for another graph; for the linker of an index, that of the other."""
-        if self is linker_of(self.index):
-            return linker_of(index)
-        return type(self)(index, max_candidates=self.max_candidates, no_entity=self.no_entity)
+        """Return the linker of another index."""
+        return linker_of(index)
 
     def link(self, question: str) -> list[Mention]:
         """Find the mentions of entities in a question.
@@ -126,16 +108,16 @@ class EntityLinker:
 
         Raises:
             InvalidArgumentError: If the question is empty.
-            EntityLinkingError: If nothing is found and `no_entity` is "raise"; with up to three suggestions.
+            EntityLinkingError: If nothing is found; with up to three suggestions.
         """
         if not question.strip():
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
         if (connected := self.index.connected) is not None:
-            key = (question, self.max_candidates)
-            kept = connected.mentions.get_or_make([key], lambda _: {key: self._mentions_in(connected, question)})
-            return self._held(question, kept[key])
-        made_from = (self.index, self.max_candidates, self.no_entity)
-        return list(self._cache.get("links", made_from, lambda: lru_cache(RECENT_QUESTIONS)(self._link))(question))
+            kept = connected.mentions.get_or_make(
+                [question], lambda _: {question: self._mentions_in(connected, question)}
+            )
+            return self._held(question, kept[question])
+        return list(self._cache.get("links", (self.index,), lambda: lru_cache(RECENT_QUESTIONS)(self._link))(question))
 
     def _mentions_in(self, connected: ConnectedGraph, question: str) -> list[Mention]:
         """Find the mentions among the names of a connected graph.
@@ -146,12 +128,11 @@ class EntityLinker:
         names: tuple[str, ...] = ()
         if self.index.finds_near_names:
             part = self.index.part(PartRequest(keys, hops=1, labels=False))
-            named, _ = EntityLinker(part, max_candidates=self.max_candidates)._named(text := QuestionText(question))
+            named, _ = EntityLinker(part)._named(text := QuestionText(question))
             windows = misspelt_windows(text, named, self._is_generic)
             names = tuple(dict.fromkeys(text.text(*window) for window in windows))
         request = PartRequest(keys, hops=1, names=names, k=FUZZY_NAMES, near=True, labels=False)
-        linker = EntityLinker(self.index.part(request), max_candidates=self.max_candidates, no_entity=self.no_entity)
-        return linker._link(question)
+        return EntityLinker(self.index.part(request))._link(question)
 
     def _held(self, question: str, mentions: Sequence[Mention]) -> list[Mention]:
         """Return the mentions of entities that a part of a connected graph holds."""
@@ -160,7 +141,7 @@ class EntityLinker:
         entities = self.index.graph.entities
         held = [replace(one, candidates=tuple(c for c in one.candidates if c.entity in entities)) for one in mentions]
         held = [mention for mention in held if mention.candidates]
-        if not held and self.no_entity == "raise":
+        if not held:
             raise self._nothing_found(question, ())
         return held
 
@@ -171,13 +152,13 @@ class EntityLinker:
         short = self._short_names.find(text, named)
         windows = misspelt_windows(text, named, self._is_generic)
         near = near_entities(self.index, [text.text(*window) for window in windows])
-        fuzzy = misspelt(text, windows, near, [*named, *short], self.max_candidates)
+        fuzzy = misspelt(text, windows, near, [*named, *short])
         matches = apart([*fuzzy, *named, *short]) or ([] if windows else generic)
         if not matches and not text.has_capital:
             likely = [match for match in generic if not self._is_english(text, match)]
             matches = apart(self._short_names.find_in_lower_case(text)) or likely
         matches = self._without_words(text, matches)
-        if not matches and self.no_entity == "raise":
+        if not matches:
             raise self._nothing_found(question, nearest_labels(chain(*near)))
         return with_ranks(question, matches)
 
@@ -223,9 +204,9 @@ class EntityLinker:
         index = self.index
 
         def make() -> ShortNames:
-            return ShortNames(index.graph, index.name_table, self._is_generic, self.max_candidates)
+            return ShortNames(index.graph, index.name_table, self._is_generic)
 
-        return self._cache.get("short", (index.graph, self.max_candidates), make)
+        return self._cache.get("short", (index.graph,), make)
 
     def _named(self, text: QuestionText) -> tuple[list[Match], list[Match]]:
         """Return the mentions by name, and those that are lower-case words of the schema, each without overlaps."""
@@ -263,7 +244,7 @@ class EntityLinker:
             for entity in [name] * (name in graph.entities) + graph.entities_named(name):
                 how: How = "exact" if name == text else "case"
                 entities.setdefault(entity, LinkedEntity(entity, graph.label(entity), score, how))
-        return tuple(entities.values())[: self.max_candidates]
+        return tuple(entities.values())[:MAX_CANDIDATES]
 
     def _is_generic(self, word: str) -> bool:
         """Return whether a word is a function word, or begins as one of the schema."""
@@ -385,7 +366,7 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
 
     Raises:
         InvalidArgumentError: If the question is empty.
-        EntityLinkingError: If none is given and none is found, unless the linker returns an empty list then.
+        EntityLinkingError: If none is given and none is found.
     """
     if not given:
         found = []

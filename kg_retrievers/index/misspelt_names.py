@@ -16,6 +16,7 @@ from kg_retrievers.index.names import (
     FUNCTION_WORDS,
     FUZZY_SCORE,
     INITIALS,
+    MAX_CANDIDATES,
     MOST_LETTERS,
     SHORT_SCORE,
     LinkedEntity,
@@ -68,13 +69,11 @@ class ShortNames:
         graph: The graph.
         table: Its names.
         is_generic: Whether a word names no entity.
-        max_candidates: How many entities a mention may have.
     """
 
-    def __init__(self, graph: KnowledgeGraph, table: NameTable, is_generic: IsGeneric, max_candidates: int) -> None:
+    def __init__(self, graph: KnowledgeGraph, table: NameTable, is_generic: IsGeneric) -> None:
         """Keep the arguments."""
         self._graph, self._table, self._is_generic = graph, table, is_generic
-        self._max_candidates = max_candidates
 
     def find(self, text: QuestionText, matches: Sequence[Match]) -> list[Match]:
         """Return the short forms that begin and end with capitals and are outside of other mentions, longest first."""
@@ -118,19 +117,14 @@ class ShortNames:
     def _windows(self, text: QuestionText, is_start: Sequence[bool]) -> Iterator[Window]:
         """Yield windows that begin and end at starts, and whose first word is in a name of several words."""
         for first, token in enumerate(text.tokens):
-            if not is_start[first] or not self._may_be_name(token.word):
+            if not is_start[first] or not (len(self._table.names_with(token.word)) or len(token.word) in INITIALS):
                 continue
             for last in range(first, min(first + FUZZY_WORDS, len(text.tokens))):
                 if not text.tokens[last].word and text.text(last, last) not in _JOINING:
                     break
-                if is_start[last] and not all(map(self._is_no_name, _words(text, first, last))):
+                words = _words(text, first, last)
+                if is_start[last] and not all(word.isdecimal() or self._is_generic(word) for word in words):
                     yield first, last
-
-    def _may_be_name(self, word: str) -> bool:
-        return len(self._table.names_with(word)) > 0 or len(word) in INITIALS
-
-    def _is_no_name(self, word: str) -> bool:
-        return word.isdecimal() or self._is_generic(word)
 
     def _is_apart(self, text: QuestionText, covered: Sequence[bool], first: int, last: int) -> bool:
         """Return whether no capitalised word beside a window may belong to the name that it is a part of."""
@@ -171,8 +165,7 @@ class ShortNames:
     def _meant(self, runs: Sequence[_Run]) -> tuple[LinkedEntity, ...]:
         """Return the entities with names that hold a run; none where they are too many."""
         whole = [run for run in runs if run.whole]
-        most = self._max_candidates if whole else min(SHORT_ENTITIES, self._max_candidates)
-        return self._entities([run.name for run in whole or runs], most)
+        return self._entities([run.name for run in whole or runs], MAX_CANDIDATES if whole else SHORT_ENTITIES)
 
     def _of_initials(self, initials: str, matches: Sequence[Match]) -> tuple[LinkedEntity, ...]:
         """Return the entities with such initials, in a question where no name is found."""
@@ -181,7 +174,7 @@ class ShortNames:
         folded = initials.casefold()
         names = self._table.names_of_initials(folded)[:SHORT_NAMES].tolist()
         right = [name for name in names if folded in initials_of(words_of(self._table.text(name)))]
-        return self._entities(right, min(SHORT_ENTITIES, self._max_candidates))
+        return self._entities(right, SHORT_ENTITIES)
 
     def _entities(self, names: Sequence[int], most: int) -> tuple[LinkedEntity, ...]:
         ids = {id for name in names for id in self._graph.name_entities(name)}
@@ -304,11 +297,7 @@ def _share(text: str, name: str, telling: set[str]) -> float:
 
 
 def misspelt(
-    text: QuestionText,
-    windows: Sequence[Window],
-    near: Sequence[Sequence[LinkedEntity]],
-    matches: Sequence[Match],
-    max_candidates: int,
+    text: QuestionText, windows: Sequence[Window], near: Sequence[Sequence[LinkedEntity]], matches: Sequence[Match]
 ) -> list[Match]:
     """Return the windows that are near enough to a name, the nearest first.
 
@@ -317,14 +306,13 @@ def misspelt(
         windows: The windows.
         near: What `near_entities` found for each.
         matches: The mentions found by name, full or short.
-        max_candidates: How many entities a mention may have.
     """
     covered, spans = text.covered(matches), {match[:2] for match in matches}
     found = []
     for (first, last), entities in zip(windows, near, strict=True):
         close = tuple(entity for entity in entities if entity.score >= FUZZY_SCORE * FUZZY_SHARE)
         swallows = any(covered[first : last + 1]) and close and _has_other_word(text, first, last, close[0].label)
-        match = text.match(first, last, close[:max_candidates])
+        match = text.match(first, last, close[:MAX_CANDIDATES])
         if close and not swallows and match[:2] not in spans:
             found.append(match)
     return sorted(found, key=lambda match: -match.candidates[0].score)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain, compress, pairwise
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kg_retrievers.errors import DamagedDataError
 from kg_retrievers.graph.changes.changing import GraphChange
-from kg_retrievers.graph.columns import (
-    DAMAGED,
-    Array,
-    are_first,
-    distinct,
-    entries_between,
-    offset_type,
-    starts_of,
-)
+from kg_retrievers.graph.columns import DAMAGED, Array, are_first, distinct, entries_between, offset_type, starts_of
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import folded, token_table
 
@@ -32,16 +26,16 @@ _WORD = re.compile(r"[^\W_]+")
 #: How many letters of two texts are compared: nobody misspells a longer name.
 MOST_LETTERS = 400
 
+
+def function_words(kind: str) -> list[str]:
+    """Return a list of words of the package: "english", "foreign", or English ones that are words "elsewhere"."""
+    path = Path(__file__).parent / "data" / "function_words.toml"
+    words: str = tomllib.loads(path.read_text(encoding="utf-8"))[kind]
+    return words.split()
+
+
 #: No mentions by themselves in lower case: an entity may be called "Her", "It" or "Up".
-FUNCTION_WORDS = frozenset(
-    _WORD.findall(
-        "a about after all also am an and any are as at be been before but by can could d did do does during each find "
-        "for from get give had has have he her him his how i if in into is it its list ll m many may me more most much "
-        "my name no not of off on one or other our out over please re s same see shall she should show so some such t "
-        "tell than that the their them then there these they this those to under up us ve was we were what when where "
-        "which while who whom whose why will with would you your"
-    )
-)
+FUNCTION_WORDS = frozenset(function_words("english"))
 
 
 def words_of(text: str) -> list[str]:
@@ -389,6 +383,9 @@ How = Literal["exact", "case", "fuzzy", "short"]
 #: Scores of an entity whose name is written exactly; but for case, accents or punctuation; but for blanks as well; of
 #: one whose name is shortened; and the most that a fuzzy mention gets.
 EXACT_SCORE, CASE_SCORE, BLANKS_SCORE, SHORT_SCORE, FUZZY_SCORE = 1.0, 0.9, 0.8, 0.75, 0.8
+
+#: How many entities a mention may have.
+MAX_CANDIDATES = 16
 
 #: How many windows of a question are looked up at once.
 WINDOW_BLOCK = 1 << 16

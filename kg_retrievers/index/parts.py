@@ -14,12 +14,11 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.quantization import words_of
 from kg_retrievers.errors import IndexLoadError, StaleIndexError
+from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.changes.changing import GraphChange
 from kg_retrievers.graph.columns import Array, StringTable
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.bounds import check_ids, check_shape, check_starts
 from kg_retrievers.graph.storage.parts import CHECKED, Column, ColumnFile, FolderWriter, Grown, OpenedPart
-from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import HashedEmbeddings, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.names import EarlierNames, name_columns

@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
-from kg_retrievers.index.vector_store import KnownVectors, Score, VectorStoreSearch, store_errors, tried_again
+from kg_retrievers.index.vector_store import Score, VectorStoreSearch, store_errors, tried_again
 from kg_retrievers.redaction import names_secret, without_secrets
 
 #: The table or collection of names, where the address names none.
@@ -82,7 +82,7 @@ def open_store(address: str, embeddings: Embeddings, *, create: bool = True) -> 
 
     def open_it() -> VectorStoreSearch:
         with store_errors(f"open_store: {without_secrets(address)}"):
-            store = VectorStoreSearch(*open_parts(parts, KnownVectors(embeddings), create))
+            store = VectorStoreSearch(*open_parts(parts, embeddings, create))
         store.opened_by = partial(open_store, create=create), (address, embeddings)
         return store
 

@@ -12,21 +12,13 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
+from kg_retrievers import errors
 from kg_retrievers.deadline import call_foreign, seconds_left
-from kg_retrievers.errors import (
-    DatabaseError,
-    DatabaseFullError,
-    DatabaseLoginError,
-    DatabaseTimeoutError,
-    DatabaseUnavailableError,
-    InvalidArgumentError,
-    KGRetrieversError,
-)
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.foreign import client_errors
-from kg_retrievers.graph.cache import Immutable, LocalLock, check_picklable
+from kg_retrievers.graph.cache import Immutable, check_picklable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.redaction import causes_of, hide_secrets
 
@@ -42,8 +34,8 @@ _CLIENTS = ("asyncpg", "chromadb", "grpc", "httpcore", "httpx", "psycopg", "pymi
 class _Failure(NamedTuple):
     """A kind of failure: the code or the message that tells it, and what to say about it."""
 
-    signs: re.Pattern[str]
-    kind: type[DatabaseError]
+    signs: str
+    kind: type[errors.DatabaseError]
     happened: str
     advice: str
 
@@ -51,38 +43,30 @@ class _Failure(NamedTuple):
 #: The first that fits counts: by PostgreSQL's codes (its manual, appendix A), or by messages of clients without codes.
 _FAILURES = (
     _Failure(
-        re.compile(
-            r"^SQLSTATE (28|42501)|authentication failed|no password supplied|pg_hba\.conf|role \".*\" does not exist"
-            r"|permission denied|unauthori[sz]ed|forbidden|auth check failure|\b40[13]\b",
-            re.IGNORECASE,
-        ),
-        DatabaseLoginError,
+        r"^SQLSTATE (28|42501)|authentication failed|no password supplied|pg_hba\.conf|role \".*\" does not exist"
+        r"|permission denied|unauthori[sz]ed|forbidden|auth check failure|\b40[13]\b",
+        errors.DatabaseLoginError,
         "the server does not let this user in, or do this",
         "Give name and password of a user who may do this, by the environment: PGPASSWORD or ~/.pgpass of PostgreSQL, "
         "CHROMA_TOKEN, MILVUS_TOKEN.",
     ),
     _Failure(
-        re.compile(
-            r"^SQLSTATE 53100|no space left|disk full|database or disk is full|could not extend file", re.IGNORECASE
-        ),
-        DatabaseFullError,
+        r"^SQLSTATE 53100|no space left|disk full|database or disk is full|could not extend file",
+        errors.DatabaseFullError,
         "the server has no room",
         "Make room, and do it again: what was written stays.",
     ),
     _Failure(
-        re.compile("^SQLSTATE 57014"),
-        DatabaseTimeoutError,
+        "^SQLSTATE 57014",
+        errors.DatabaseTimeoutError,
         "the server stopped a statement that took too long",
         "Try again, or let this user's statements take longer (statement_timeout of PostgreSQL).",
     ),
     _Failure(
-        re.compile(
-            r"^SQLSTATE (08|3D000|53|57P)|connect|terminat|shutting down|starting up|server closed|unreachable"
-            r"|unavailable|refused|reset by peer|timed? ?out|does not exist on the server|\b50[234]\b"
-            r"|resol(?:ve|ution)|name or service not known|getaddrinfo|nodename",
-            re.IGNORECASE,
-        ),
-        DatabaseUnavailableError,
+        r"^SQLSTATE (08|3D000|53|57P)|connect|terminat|shutting down|starting up|server closed|unreachable"
+        r"|unavailable|refused|reset by peer|timed? ?out|does not exist on the server|\b50[234]\b"
+        r"|resol(?:ve|ution)|name or service not known|getaddrinfo|nodename",
+        errors.DatabaseUnavailableError,
         "cannot connect to the server",
         "Is it running, and is this its address?",
     ),
@@ -106,7 +90,7 @@ def store_errors(who: str) -> Iterator[None]:
     with client_errors(who):
         try:
             yield
-        except KGRetrieversError:
+        except errors.KGRetrieversError:
             raise
         except Exception as cause:
             if (failure := _failure(cause)) is None:
@@ -125,7 +109,7 @@ def _failure(error: BaseException) -> _Failure | None:
     if not (states or clients or any(isinstance(one, OSError) for one in chain)):
         return None
     said = f"SQLSTATE {states[0]}" if states else " ".join(map(str, chain))
-    return next((failure for failure in _FAILURES if failure.signs.search(said)), None)
+    return next((failure for failure in _FAILURES if re.search(failure.signs, said, re.IGNORECASE)), None)
 
 
 def tried_again(call: Callable[[], Result]) -> Result:
@@ -137,7 +121,7 @@ def tried_again(call: Callable[[], Result]) -> Result:
     for pause in PAUSES:
         try:
             return call()
-        except DatabaseUnavailableError:
+        except errors.DatabaseUnavailableError:
             if seconds_left() <= pause:
                 raise
             time.sleep(pause)
@@ -154,40 +138,6 @@ MOST = 16_384
 
 # Of the many vector stores, these search by vector and return scores; LangChain has no common name for it.
 _SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vector_with_relevance_scores")
-
-
-class KnownVectors(Embeddings):
-    """Embeddings for a store whose texts are embedded already: they return the vectors that `put` hands them.
-
-    Args:
-        embeddings: Embeds all other texts.
-    """
-
-    def __init__(self, embeddings: Embeddings) -> None:
-        """Begin without vectors."""
-        self._embeddings, self._lock = embeddings, LocalLock()
-        self._known: dict[str, list[float]] = {}
-
-    @contextmanager
-    def knowing(self, texts: Sequence[str], vectors: Array) -> Iterator[None]:
-        """Return these vectors for some texts in this block, for one thread at a time."""
-        with self._lock:
-            self._known = dict(zip(texts, vectors.tolist(), strict=True))
-            try:
-                yield
-            finally:
-                self._known = {}
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return the vectors of texts."""
-        known = self._known
-        if all(text in known for text in texts):
-            return [known[text] for text in texts]
-        return self._embeddings.embed_documents(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a text."""
-        return self._embeddings.embed_query(text)
 
 
 class VectorStoreSearch(Immutable):
@@ -220,6 +170,7 @@ class VectorStoreSearch(Immutable):
         #: The function that opens the store again in another process, and its arguments; None if it is not known.
         self.opened_by: tuple[Callable[..., VectorStoreSearch], tuple[Any, ...]] | None = None
         self._is_milvus = hasattr(store, "get_pks")  # it has no `get_by_ids`
+        self._upsert: Any = getattr(getattr(store, "_collection", None), "upsert", None)  # of Chroma
         self._process = os.getpid()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -233,8 +184,8 @@ class VectorStoreSearch(Immutable):
     def put(self, documents: Sequence[Document], vectors: Array) -> None:
         """Put documents into the store, in batches, in place of those with the same ids.
 
-        A store with `add_embeddings`, such as PGVectorStore and Milvus, and a store of `open_store` take the vectors.
-        Any other store embeds the texts again.
+        Chroma and a store with `add_embeddings`, such as PGVectorStore and Milvus, take the vectors. Any other store
+        embeds the texts again.
 
         Args:
             documents: The documents. Their ids are UUIDs, the one form that every store takes, and their metadata are
@@ -254,9 +205,8 @@ class VectorStoreSearch(Immutable):
                 self._called(self.store.delete, ids)
             if takes_vectors:
                 self._called(add, texts, rows.tolist(), **given)
-            elif isinstance(self.store.embeddings, KnownVectors):
-                with self.store.embeddings.knowing(texts, rows):
-                    self._called(self.store.add_texts, texts, **given)
+            elif self._upsert is not None:
+                self._called(self._upsert, embeddings=rows, documents=texts, **given)
             else:
                 self._called(self.store.add_texts, texts, **given)
 
@@ -317,7 +267,7 @@ class VectorStoreSearch(Immutable):
     def _called(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the store, until the deadline at most; call it again if its server was away."""
         if self.opened_by is not None and self._process != os.getpid():
-            raise DatabaseUnavailableError(
+            raise errors.DatabaseUnavailableError(
                 f"{self.who}: its connections are those of the process that forked this one.",
                 hint_python="Open the store in this process, by open_store.",
             )

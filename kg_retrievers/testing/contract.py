@@ -18,18 +18,11 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from kg_retrievers import errors
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import STAGE_EVENT
-from kg_retrievers.errors import (
-    EntityLinkingError,
-    InvalidArgumentError,
-    KGRetrieversError,
-    LowConfidenceError,
-    MissingExtraError,
-    RefusalError,
-)
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.types import read_paths
 from kg_retrievers.graph.verbalize import lone_entities_of
@@ -44,7 +37,7 @@ try:
 
     from kg_retrievers.llama_index import as_llama_index
 except ImportError as cause:
-    raise MissingExtraError("RetrieverContract", "test") from cause
+    raise errors.MissingExtraError("RetrieverContract", "test") from cause
 
 #: The keys of a Document's metadata.
 METADATA = {
@@ -322,9 +315,9 @@ class RetrieverContract(RetrieversIntegrationTests):
         retriever, raising = self._build_to_refuse(), self._build_to_refuse(on_refusal="raise")
         assert retriever.invoke(self.unknown_question) == await retriever.ainvoke(self.unknown_question) == []
         assert raising.invoke(self.unknown_question, on_refusal="empty") == []
-        with pytest.raises(EntityLinkingError):
+        with pytest.raises(errors.EntityLinkingError):
             retriever.invoke(self.unknown_question, on_refusal="raise")
-        with pytest.raises(EntityLinkingError):
+        with pytest.raises(errors.EntityLinkingError):
             await raising.ainvoke(self.unknown_question)
 
     def _build_to_refuse(self, **fields: Any) -> BaseKGRetriever:
@@ -337,10 +330,10 @@ class RetrieverContract(RetrieversIntegrationTests):
         try:
             retriever = self.make_retriever(self.make_index(KnowledgeGraph.from_triples([])))
             documents = retriever.invoke(self.question)
-        except KGRetrieversError:
+        except errors.KGRetrieversError:
             return
         assert documents == []
-        with pytest.raises(RefusalError):
+        with pytest.raises(errors.RefusalError):
             retriever.invoke(self.question, on_refusal="raise")
 
     async def test_error_of_the_model_is_raised(self) -> None:
@@ -357,20 +350,20 @@ class RetrieverContract(RetrieversIntegrationTests):
     def test_k_out_of_range_is_refused(self, k: Any) -> None:
         """As a field, by assignment and as an argument."""
         retriever = self.build()
-        with pytest.raises(InvalidArgumentError):
+        with pytest.raises(errors.InvalidArgumentError):
             self.build(k=k)
-        with pytest.raises(InvalidArgumentError):
+        with pytest.raises(errors.InvalidArgumentError):
             retriever.k = k
-        with pytest.raises(InvalidArgumentError, match="k must be"):
+        with pytest.raises(errors.InvalidArgumentError, match="k must be"):
             retriever.invoke(self.question, k=k)
         assert retriever.k >= 1
 
     def test_seed_entities_are_checked(self) -> None:
         """They are keys of the graph, in a list."""
         retriever = self.build()
-        with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+        with pytest.raises(errors.EntityLinkingError, match="Xyzzyplugh"):
             retriever.invoke(self.question, seed_entities=["Xyzzyplugh"])
-        with pytest.raises(InvalidArgumentError, match="list"):
+        with pytest.raises(errors.InvalidArgumentError, match="list"):
             retriever.invoke(self.question, seed_entities="Amélie")
 
     # --- stages, events and prompts ---------------------------------------------------------------------------------
@@ -431,11 +424,11 @@ class RetrieverContract(RetrieversIntegrationTests):
         retriever = self.build(min_confidence=1.0, on_refusal="raise")
         try:
             documents = retriever.invoke(self.question)
-        except LowConfidenceError:
+        except errors.LowConfidenceError:
             documents = []
         assert {document.metadata["confidence"] for document in documents} <= {None, 1.0}
         assert retriever.invoke(self.question, min_confidence=0)
-        with pytest.raises(InvalidArgumentError, match="min_confidence"):
+        with pytest.raises(errors.InvalidArgumentError, match="min_confidence"):
             retriever.invoke(self.question, min_confidence=1.5)
 
     async def test_stages_are_seen_and_traced(self) -> None:

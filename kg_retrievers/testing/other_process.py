@@ -12,6 +12,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from multiprocessing import get_context
 from types import ModuleType
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 T = TypeVar("T")
 
@@ -57,13 +58,7 @@ def load_test_file(path: str, name: str) -> None:
 @cache
 def _other_process() -> ProcessPoolExecutor:
     process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-    seed = os.environ.get("PYTHONHASHSEED")
-    os.environ["PYTHONHASHSEED"] = "1" if seed != "1" else "2"
-    try:
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    with patch.dict(os.environ, PYTHONHASHSEED=seed):
         process.submit(os.getpid).result(TIMEOUT)  # starts it, with this seed
-    finally:
-        if seed is None:
-            del os.environ["PYTHONHASHSEED"]
-        else:
-            os.environ["PYTHONHASHSEED"] = seed
     return process

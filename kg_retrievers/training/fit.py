@@ -21,7 +21,6 @@ from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.linking import describe_unknown_answer
@@ -263,15 +262,7 @@ def train_on_questions(
         ModelLoadError: If the unfinished training in the output is damaged.
     """
     began, folder = time.monotonic(), checked_output(who, output)
-    find = partial(
-        training_questions,
-        learner.index,
-        max_hops=max_hops,
-        own_entities=learner.own_entities,
-        mask_entities=learner.mask_entities,
-    )
-    graph, seed = learner.index.graph, schedule.seed
-    learned, validating = split_questions(who, graph, find, questions, validation, max_hops, seed)
+    learned, validating = _split_questions(who, learner, questions, validation, max_hops, schedule.seed)
     _check_supervision(who, learner, learned, schedule)
     examples: _Examples[Example] = _Examples(learner)
     probe, name = learner.index.embed([PROBE])[0], embedding_name(learner.index.embeddings)
@@ -288,7 +279,10 @@ def train_on_questions(
         return float(np.mean([_gain(order, question) for order, question in ranked]))
 
     learner.embed([question.text for question in (*learned.usable, *validating.usable)])
-    facts = {**facts, "questions": len(learned.usable), "data": digest_of_questions(learner.index, learned, validating)}
+    rows = [[asdict(question) for question in part.usable] for part in (learned, validating)]
+    data = json.dumps([learner.index.fingerprint, rows]).encode()
+    digest = blake2b(data, digest_size=16).hexdigest()
+    facts = {**facts, "questions": len(learned.usable), "data": digest}
     trainer = Trainer(
         parameters=learner.parameters,
         items=learned.usable,
@@ -319,21 +313,22 @@ def _check_supervision(who: str, learner: Learner[Any, Any], learned: TrainingQu
         )
 
 
-def split_questions(
+def _split_questions(
     who: str,
-    graph: KnowledgeGraph,
-    find: Callable[[Sequence[Question]], TrainingQuestions],
+    learner: Learner[Any, Any],
     questions: Sequence[Question],
     validation: Sequence[Question] | None,
     max_hops: int,
     seed: int,
 ) -> tuple[TrainingQuestions, TrainingQuestions]:
     """Return the questions to train on and to validate with, at most `VALIDATED`; a single question is both."""
+    own, masks = learner.own_entities, learner.mask_entities
+    find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=own, mask_entities=masks)
     learned = find(questions)
     given = learned if validation is None else find(validation)
     for what, asked, part in (("train on", questions, learned), ("validate with", validation or (), given)):
         if not part.usable:
-            hint = describe_unknown_answer(graph, asked) if part.without_answers else ""
+            hint = describe_unknown_answer(learner.index.graph, asked) if part.without_answers else ""
             raise InvalidArgumentError(
                 f"{who}: there is nothing to {what}: {part}. A question needs answers, by the keys of "
                 f"the graph, within {max_hops} hops of an entity that is given or named in it.{hint}"
@@ -352,12 +347,6 @@ def split_questions(
 
 def _chosen(questions: TrainingQuestions, positions: set[int]) -> list[TrainingQuestion]:
     return [question for position, question in enumerate(questions.usable) if position in positions]
-
-
-def digest_of_questions(index: GraphIndex, *parts: TrainingQuestions) -> str:
-    """Return 32 hexadecimal digits that change with the index or the questions."""
-    rows = [[asdict(question) for question in part.usable] for part in parts]
-    return blake2b(json.dumps([index.fingerprint, rows]).encode(), digest_size=16).hexdigest()
 
 
 def _gain(ranked: Array, question: TrainingQuestion) -> float:

@@ -21,7 +21,6 @@ from kg_retrievers.graph.validation import checked_dataclass
 
 try:
     import torch
-    from torch.optim.lr_scheduler import LambdaLR
 except ImportError as cause:
     raise MissingExtraError("Training a model", "train") from cause
 
@@ -79,16 +78,16 @@ class Trainer(Generic[Item, Example]):
             optimizer = self.optimizer()
             state = self._restored(optimizer) or TrainingState([self.validate()], self._copied())
             begin = self.schedule.first_step(len(state.history) - 1)
-            scheduler = self._scheduler(optimizer, begin)
             task = bar.add_task("Training", total=self.schedule.steps, completed=begin, score="")
             while not self._is_finished(state.history):
                 bar.update(task, score=self.format_score(state.history[-1]))
                 end = self.schedule.first_step(len(state.history))
                 for step in range(begin, end):
+                    for group in optimizer.param_groups:  # from the step alone, wherever a training began
+                        group["lr"] = self.schedule.learning_rate * self.rate(step)
                     optimizer.zero_grad()
                     self.step(step, self._batch(step))
                     optimizer.step()
-                    scheduler.step()
                     bar.advance(task)
                 begin, state = end, self._validated(state)
                 self._keep(state, optimizer)
@@ -116,16 +115,6 @@ class Trainer(Generic[Item, Example]):
     def format_score(self, score: float) -> str:
         """Return a validation as the progress bar shows it."""
         return f"{score:.3f}"
-
-    def _scheduler(self, optimizer: torch.optim.Optimizer, step: int) -> LambdaLR:
-        """Return what sets the learning rate of each step from this one on.
-
-        Torch's chained schedulers compute each rate from the last one, so that the bits depend on where a training
-        began; this one computes it from the step alone.
-        """
-        for group in optimizer.param_groups:
-            group["initial_lr"] = self.schedule.learning_rate
-        return LambdaLR(optimizer, self.rate, last_epoch=step - 1)
 
     def _is_finished(self, history: Sequence[float]) -> bool:
         """Tell whether all validations are done, or the last ones were not better."""

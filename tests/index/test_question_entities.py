@@ -16,8 +16,8 @@ from kg_retrievers.testing import tiny_graph
 DUNES = ("Dune (1984)", "Dune (2021)")
 
 
-def linker_on(graph: KnowledgeGraph, **arguments: str) -> EntityLinker:
-    return EntityLinker(GraphIndex.build(graph, HashedEmbeddings()), **arguments)  # type: ignore[arg-type]
+def linker_on(graph: KnowledgeGraph) -> EntityLinker:
+    return EntityLinker(GraphIndex.build(graph, HashedEmbeddings()))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.index import ExactSearch, HashedEmbeddings, VectorStoreSearch, embed
 from kg_retrievers.index.server_names import name_key
-from kg_retrievers.index.vector_store import KnownVectors, Score
+from kg_retrievers.index.vector_store import Score
 
 NAMES = ["Her", "Spike Jonze", "Amélie", "her", "Adaptation", "Being John Malkovich", "$"]
 DOCUMENTS = [Document(name, id=name_key("", number), metadata={"number": number}) for number, name in enumerate(NAMES)]
@@ -27,9 +27,7 @@ DOCUMENTS = [Document(name, id=name_key("", number), metadata={"number": number}
 def chroma(folder: Path, **configuration: Any) -> Chroma:
     settings = Settings(anonymized_telemetry=False, is_persistent=True, persist_directory=str(folder))
     client = chromadb.PersistentClient(str(folder), settings)
-    return Chroma(
-        "names", KnownVectors(HashedEmbeddings()), client=client, collection_configuration=configuration or None
-    )
+    return Chroma("names", HashedEmbeddings(), client=client, collection_configuration=configuration or None)
 
 
 @pytest.mark.parametrize(

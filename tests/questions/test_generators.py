@@ -11,7 +11,7 @@ from langchain_core.prompts import PromptTemplate
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, PatternParseError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Unknown
-from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, QuestionEntity
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, QuestionEntity
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.prompts import EXAMPLES
@@ -349,14 +349,6 @@ def test_nothing_linked(generator: Any) -> None:
     for question in ("Who directed Xyzzyplugh?", "and?"):
         with pytest.raises(EntityLinkingError, match="No entity of the graph"):
             generator.invoke({"question": question})
-
-
-def test_linker_that_returns_nothing() -> None:
-    linker = EntityLinker(INDEX, no_entity="empty")
-    with pytest.raises(EntityLinkingError, match="ZeroShotPatternGenerator: found no entity"):
-        ZeroShotPatternGenerator(INDEX, linker=linker).invoke({"question": "Who directed Xyzzyplugh?"})
-    with pytest.raises(EntityLinkingError, match="found 0 entities"):
-        ExamplePatternGenerator(INDEX, [DIRECTED], linker=linker).invoke({"question": "Who directed Xyzzyplugh?"})
 
 
 def test_sample_questions_find_their_own_examples() -> None:

@@ -22,9 +22,8 @@ from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import LONE_ENTITIES
 from kg_retrievers.index import Candidates
-from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
+from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes, walk_triples
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, ZERO_SHOT_PROMPT
-from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
 K_NODES, K_RELATIONS = 3, 5

@@ -13,11 +13,11 @@ the part of the graph around the prizes, not with the graph; and ties are broken
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import FloatPointer, Pointer, compiled, compiled_entry, pointer, wide
+from kg_retrievers.algorithms.compiled import FloatPointer, Pointer, compiled, compiled_entry, pointers, wide
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 
@@ -86,7 +86,7 @@ def solve_pcst(
     # Always of the same types, of read-only arrays and NumPy's scalars too: each other type would be compiled anew.
     heads, tails = np.require(heads, np.int32, ("C", "W")), np.require(tails, np.int32, ("C", "W"))
     costs, prizes = np.require(costs, np.float64, ("C", "W")), np.require(prizes, np.float64, ("C", "W"))
-    nodes, edges = _run(heads, tails, costs, prizes, _fresh_memory(prizes.size, heads.size), pruning == "strong")
+    nodes, edges = _run(_fresh_growth(heads, tails, costs, prizes), pruning == "strong")
     return SteinerTree(nodes, np.sort(edges))
 
 
@@ -116,7 +116,7 @@ def _check(heads: Array, tails: Array, costs: Array, prizes: Array) -> None:
 
 
 class _Growth(NamedTuple):
-    """The graph, and where the growth stands: pointers to the rows of arrays that are changed in place."""
+    """The graph, and where the growth stands: arrays in Python, pointers to them in compiled code."""
 
     heads: Pointer
     tails: Pointer
@@ -394,36 +394,15 @@ def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
         _unite(growth, half, here, there, now)
 
 
-class _Memory(NamedTuple):
-    """The arrays of a growth, whose rows are in the order of `_Growth`; n nodes, m edges."""
-
-    indptr: Array  # int64, (n + 2)
-    row: Array  # int32, (2 * m)
-    halves: Array  # float64, (3, 2 * m + 1)
-    links: Array  # int32, (3, 2 * m + 1)
-    times: Array  # float64, (5, 2 * n)
-    clusters: Array  # int32, (7, 2 * n)
-    order: Array  # int32, (n + 1)
-    met: Array  # int32, (2, n)
-    counts: Array  # int64, (3)
-
-
-#: Rows of `_Memory.clusters`.
-_AWAKE, _INTO = 0, 3
-
-
-def _fresh_memory(n: int, m: int) -> _Memory:
-    return _Memory(
-        np.zeros(n + 2, np.int64),
-        np.empty(2 * m, np.int32),
-        np.zeros((3, 2 * m + 1)),
-        np.zeros((3, 2 * m + 1), np.int32),
-        np.zeros((5, 2 * n)),
-        np.zeros((7, 2 * n), np.int32),
-        np.zeros(n + 1, np.int32),
-        np.empty((2, n), np.int32),
-        np.zeros(3, np.int64),
-    )
+def _fresh_growth(heads: Array, tails: Array, costs: Array, prizes: Array) -> _Growth:
+    """Return the arrays of a growth that has not begun."""
+    n, m = len(prizes), len(heads)
+    edges = [heads, tails, costs, prizes, np.zeros(n + 2, np.int64), np.empty(2 * m, np.int32)]
+    halves = [*np.zeros((3, 2 * m + 1)), *np.zeros((3, 2 * m + 1), np.int32)]
+    clusters = [*np.zeros((5, 2 * n)), *np.zeros((7, 2 * n), np.int32)]
+    meetings = [np.zeros(n + 1, np.int32), *np.empty((2, n), np.int32), np.zeros(3, np.int64)]
+    parts: tuple[Any, ...] = (*edges, *halves, *clusters, *meetings, n)
+    return _Growth(*parts)
 
 
 @compiled
@@ -442,43 +421,11 @@ def _fill_rows(heads: Array, tails: Array, n: int, indptr: Array, row: Array) ->
 
 
 @compiled
-def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory) -> None:
+def _grow(growth: _Growth) -> None:
     """Let clusters grow, meet and fall asleep until at most one is awake.
 
     In the end, `awake` says of each node whether it is in the tree: whether its cluster is awake.
     """
-    halves, links, times, clusters = memory.halves, memory.links, memory.times, memory.clusters
-    growth = _Growth(
-        pointer(heads),
-        pointer(tails),
-        pointer(costs),
-        pointer(prizes),
-        pointer(memory.indptr),
-        pointer(memory.row),
-        pointer(halves[0]),
-        pointer(halves[1]),
-        pointer(halves[2]),
-        pointer(links[0]),
-        pointer(links[1]),
-        pointer(links[2]),
-        pointer(times[0]),
-        pointer(times[1]),
-        pointer(times[2]),
-        pointer(times[3]),
-        pointer(times[4]),
-        pointer(clusters[_AWAKE]),
-        pointer(clusters[1]),
-        pointer(clusters[2]),
-        pointer(clusters[_INTO]),
-        pointer(clusters[4]),
-        pointer(clusters[5]),
-        pointer(clusters[6]),
-        pointer(memory.order),
-        pointer(memory.met[0]),
-        pointer(memory.met[1]),
-        pointer(memory.counts),
-        len(prizes),
-    )
     counts = growth.counts
     counts[_NEXT] = growth.nodes
     _wake_nodes(growth)
@@ -509,25 +456,25 @@ class _Tree(NamedTuple):
 
 
 @compiled
-def _tree(heads: Array, tails: Array, awake: Array, met: Array) -> _Tree:
-    new_id = np.zeros(len(awake) // 2, np.int32)  # of a node, from 1
-    nodes = np.empty(len(new_id), np.int64)
+def _tree(growth: _Growth) -> _Tree:
+    heads, tails, meetings = growth.heads, growth.tails, growth.counts[_MET]
+    new_id = np.zeros(growth.nodes, np.int32)  # of a node, from 1
+    nodes = np.empty(growth.nodes, np.int64)
     count = 0
-    for v in range(len(new_id)):
-        if awake[v]:
+    for v in range(growth.nodes):
+        if growth.awake[v]:
             nodes[count] = v
             count += 1
             new_id[v] = count
-    meetings = met.shape[1]
     edges, slept = np.empty(meetings, np.int64), np.empty(meetings, np.int64)
     ends = np.empty((2, meetings), np.int32)
     size = 0
     for meeting in range(meetings):
-        half = met[0, meeting]
+        half = growth.met[meeting]
         e = (half - 1) // 2
         if new_id[heads[e]]:
             near, far = (heads[e], tails[e]) if half % 2 else (tails[e], heads[e])
-            edges[size], slept[size] = e, met[1, meeting]
+            edges[size], slept[size] = e, growth.slept[meeting]
             ends[0, size], ends[1, size] = new_id[near] - 1, new_id[far] - 1
             size += 1
     indptr, row = np.zeros(count + 2, np.int64), np.empty(2 * size, np.int32)
@@ -611,10 +558,11 @@ def _prune_by_growth(tree: _Tree, into: Array) -> tuple[Array, Array]:
 
 
 @compiled_entry
-def _run(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory, strong: bool) -> tuple[Array, Array]:
-    """Return the nodes and edges of the tree."""
-    _fill_rows(heads, tails, len(prizes), memory.indptr, memory.row)
-    _grow(heads, tails, costs, prizes, memory)
-    grown = _tree(heads, tails, memory.clusters[_AWAKE], memory.met[:, : memory.counts[_MET]])
-    stay = _prune_strongly(costs, prizes, grown) if strong else _prune_by_growth(grown, memory.clusters[_INTO])
+def _run(arrays: Any, strong: bool) -> tuple[Array, Array]:
+    """Return the nodes and the edges of a tree, from a growth of arrays that has not begun."""
+    growth: _Growth = pointers(arrays)
+    _fill_rows(arrays.heads, arrays.tails, growth.nodes, arrays.indptr, arrays.row)
+    _grow(growth)
+    grown = _tree(growth)
+    stay = _prune_strongly(arrays.costs, arrays.prizes, grown) if strong else _prune_by_growth(grown, arrays.into)
     return grown.nodes[stay[0]], grown.edges[stay[1]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -26,7 +26,8 @@ from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import MASK, GraphIndex
 
 #: "words": each word by itself, with the index's embeddings, whatever they are. "states": the states of the tokens in
-#: their text, as in the paper; for embeddings that give states, as `local_embeddings` do.
+#: their text, as in the paper; for embeddings with a method `embed_tokens`, as `local_embeddings` have. It returns an
+#: array of shape (tokens, dimension) for each text.
 Tokens = Literal["words", "states"]
 
 #: What stands for a text as a whole: the mean of its tokens, or the state of the first one, which language models keep
@@ -34,14 +35,6 @@ Tokens = Literal["words", "states"]
 Pooling = Literal["mean", "first"]
 
 _WORD = re.compile(rf"[^\W_]+|{MASK}")
-
-
-@runtime_checkable
-class TokenStates(Protocol):
-    """Embeddings that also give the states of tokens."""
-
-    def embed_tokens(self, texts: list[str]) -> list[Array]:
-        """Return the states of the tokens of each text, float32, shape (tokens, dimension)."""
 
 
 def words(text: str) -> list[str]:
@@ -60,7 +53,7 @@ def check_tokens(index: GraphIndex, tokens: Tokens) -> None:
     Raises:
         InvalidArgumentError: If not.
     """
-    if tokens == "states" and not isinstance(index.embeddings, TokenStates):
+    if tokens == "states" and not hasattr(index.embeddings, "embed_tokens"):
         raise InvalidArgumentError(
             f'tokens="states" needs embeddings with `embed_tokens`, but {index!r} has others.',
             hint_python='Index the graph with local_embeddings(...), or take tokens="words".',

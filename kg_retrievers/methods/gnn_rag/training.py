@@ -31,16 +31,8 @@ from kg_retrievers.methods.gnn_rag.model import (
     embed_relations,
     embed_tokens,
 )
+from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import TrainingQuestion, over_one_graph, training_questions
-from kg_retrievers.training.fit import (
-    Learner,
-    ModelTraining,
-    check_arguments,
-    drawn,
-    takes_presets,
-    tell_other_embeddings,
-    train_on_questions,
-)
 from kg_retrievers.training.loop import Schedule, stream
 
 try:
@@ -58,7 +50,7 @@ class Example(NamedTuple):
     answers: Array
 
 
-class ReasonerNetwork(Learner[GraphReasoner, Example], Reasoning):
+class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
     """The reasoner in torch.
 
     Args:
@@ -165,7 +157,7 @@ def _drawn(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> torch
     """Draw a weight; biases are 0. Tokens come as unit vectors, and are brought to numbers of about one half."""
     if "bias" in name:
         return torch.zeros(shape)
-    return drawn(shape, rng) * (shape[0] ** 0.5 if name == "token" else 1.0)
+    return fit.drawn(shape, rng) * (shape[0] ** 0.5 if name == "token" else 1.0)
 
 
 #: How many questions a training looks at by default, each counted anew in every epoch.
@@ -214,7 +206,7 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@takes_presets(TRAINING)
+@fit.takes_presets(TRAINING)
 def train_graph_reasoner(
     index: GraphIndex,
     questions: Sequence[Question],
@@ -235,7 +227,7 @@ def train_graph_reasoner(
     mask_seeds: bool | None = None,
     preset: Literal["paper"] | None = None,
     **config: Any,
-) -> ModelTraining[GraphReasoner]:
+) -> fit.ModelTraining[GraphReasoner]:
     """Train a graph network on questions and their answers.
 
     The candidates are the entities within `max_hops` of those of a question, at most `max_nodes`, which
@@ -280,7 +272,7 @@ def train_graph_reasoner(
             something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    check_arguments(train_graph_reasoner, GraphReasonerConfig, index, questions, validation, config)
+    fit.check_arguments(train_graph_reasoner, GraphReasonerConfig, index, questions, validation, config)
     index, questions, validation = over_one_graph("train_graph_reasoner", index, questions, validation, embedding_cache)
     limits = _Neighborhood(max_hops, max_nodes)
     if mask_seeds is None:
@@ -288,10 +280,10 @@ def train_graph_reasoner(
     settings = GraphReasonerConfig(dimension=index.dimension, mask_seeds=mask_seeds, **config)
     check_tokens(index, settings.tokens)
     if preset:
-        tell_other_embeddings("train_graph_reasoner", index, EMBEDDINGS)
+        fit.tell_other_embeddings("train_graph_reasoner", index, EMBEDDINGS)
     warm_up = 0.0 if constant_rate else WARM_UP
     schedule = Schedule(num_examples, validations, patience, batch_size, learning_rate, seed, warm_up, constant_rate)
-    return train_on_questions(
+    return fit.train_on_questions(
         ReasonerNetwork(index, settings, stream(seed, "weights"), max_hops, max_nodes),
         questions,
         validation,

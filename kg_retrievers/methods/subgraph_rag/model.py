@@ -29,7 +29,7 @@ from kg_retrievers.index import GraphIndex
 #: How an entity is marked as one of the question's: not at all, by one number s, or by the paper's pair (1 - s, s).
 Topic = Literal["none", "column", "pair"]
 
-#: The numbers of each.
+# By how many numbers each marks it.
 _TOPIC_WIDTHS: dict[Topic, int] = {"none": 0, "column": 1, "pair": 2}
 
 _ID = (
@@ -97,14 +97,9 @@ class TripleScorerConfig:
             raise ValueError('topic must be "column" or "pair" unless rounds and reverse_rounds are 0, but got "none".')
 
     @property
-    def topic_width(self) -> int:
-        """By how many numbers an entity is marked as one of the question's or not."""
-        return _TOPIC_WIDTHS[self.topic]
-
-    @property
     def encoded(self) -> int:
         """How many numbers tell where an entity lies."""
-        return self.topic_width * (1 + self.rounds + self.reverse_rounds) + self.hops
+        return _TOPIC_WIDTHS[self.topic] * (1 + self.rounds + self.reverse_rounds) + self.hops
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

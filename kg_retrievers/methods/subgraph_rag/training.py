@@ -28,16 +28,8 @@ from kg_retrievers.methods.subgraph_rag.model import (
     shortest_path_triples,
     without_text,
 )
+from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import TrainingQuestion, over_one_graph
-from kg_retrievers.training.fit import (
-    Learner,
-    ModelTraining,
-    check_arguments,
-    drawn,
-    takes_presets,
-    tell_other_embeddings,
-    train_on_questions,
-)
 from kg_retrievers.training.loop import Schedule, stream
 
 try:
@@ -80,7 +72,7 @@ class Example(NamedTuple):
     positive: Array
 
 
-class TripleNetwork(Learner[TripleScorer, Example]):
+class TripleNetwork(fit.Learner[TripleScorer, Example]):
     """The scorer in torch: the same sums as in `GraphTripleScorer`, for some triples of a question.
 
     Args:
@@ -93,11 +85,7 @@ class TripleNetwork(Learner[TripleScorer, Example]):
     model_class, advice = TripleScorer, 'leave supervision at "undirected"'
 
     def __init__(
-        self,
-        index: GraphIndex,
-        config: TripleScorerConfig,
-        supervising: Supervising,
-        rng: np.random.Generator,
+        self, index: GraphIndex, config: TripleScorerConfig, supervising: Supervising, rng: np.random.Generator
     ) -> None:
         """Draw the weights."""
         self.index, self.config, self._supervising = index, config, supervising
@@ -206,7 +194,7 @@ class TripleNetwork(Learner[TripleScorer, Example]):
 
 def _drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
     """Draw a weight; biases are 0."""
-    return torch.zeros(shape) if len(shape) in (0, 3) else drawn(shape, rng)
+    return torch.zeros(shape) if len(shape) in (0, 3) else fit.drawn(shape, rng)
 
 
 def choose_triples(positive: Array, rng: np.random.Generator, sampled: bool = True) -> tuple[Array, Array]:
@@ -253,7 +241,7 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@takes_presets(TRAINING)
+@fit.takes_presets(TRAINING)
 def train_triple_scorer(
     index: GraphIndex,
     questions: Sequence[Question],
@@ -276,7 +264,7 @@ def train_triple_scorer(
     embedding_cache: str | Path | None = None,
     preset: Literal["paper"] | None = None,
     **config: Any,
-) -> ModelTraining[TripleScorer]:
+) -> fit.ModelTraining[TripleScorer]:
     """Train a scorer of triples on questions and their answers.
 
     The triples on all shortest paths between the entities and the answers of a question count as relevant, within its
@@ -327,16 +315,16 @@ def train_triple_scorer(
             vector store, or the output holds a model or an unfinished training of something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    check_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config)
+    fit.check_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config)
     index, questions, validation = over_one_graph("train_triple_scorer", index, questions, validation, embedding_cache)
     if preset:
-        tell_other_embeddings("train_triple_scorer", index, EMBEDDINGS)
+        fit.tell_other_embeddings("train_triple_scorer", index, EMBEDDINGS)
     options = Supervising(supervision, loss, max_hops, max_nodes, sampled)
     settings = TripleScorerConfig(dimension=index.dimension, **config)
     schedule = Schedule(
         num_examples, validations, patience, batch_size, learning_rate, seed, constant_rate=constant_rate
     )
-    return train_on_questions(
+    return fit.train_on_questions(
         TripleNetwork(index, settings, options, stream(seed, "weights")),
         questions,
         validation,

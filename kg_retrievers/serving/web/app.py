@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from importlib.resources import files
-from threading import Lock
 from typing import Any
 
 from starlette.applications import Starlette
@@ -73,8 +72,7 @@ class WebApp:
     def __init__(self, service: GraphService, name: str, workers: Workers) -> None:
         """Build nothing yet: a retriever is built when it is first asked."""
         self.service, self.name, self.workers = service, name, workers
-        self._workflows: dict[str, Workflow] = {}
-        self._lock = Lock()
+        self._workflow = cache(self._make_workflow)
 
     def routes(self) -> list[Route]:
         """Return the route of each path."""
@@ -138,22 +136,13 @@ class WebApp:
         first = await anext(events)  # what cannot be asked is told before the head of the response is sent
         return StreamingResponse(_lines(first, events), media_type="application/x-ndjson")
 
-    def _workflow(self, method: str | None) -> Workflow:
-        """Return the workflow of a method, which is built once."""
-        retriever = self.service.retriever(method)
-        name = method or self.service.methods[0]
-        with self._lock:
-            if name not in self._workflows:
-                self._workflows[name] = build_workflow(retriever, self.service.llm)
-            return self._workflows[name]
+    def _make_workflow(self, method: str | None) -> Workflow:
+        """Return the workflow of a method, with the language model if there is one."""
+        return build_workflow(self.service.retriever(method), self.service.llm)
 
 
 def make_app(
-    service: GraphService,
-    *,
-    name: str = "graph",
-    access: Access | None = None,
-    workers: Workers | None = None,
+    service: GraphService, *, name: str = "graph", access: Access | None = None, workers: Workers | None = None
 ) -> AccessMiddleware:
     """Return the application; any ASGI server runs it.
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
+from kg_retrievers.methods.g_retriever.prizes import walk_triples
 
 Facts = list[tuple[int, int, int]]
 

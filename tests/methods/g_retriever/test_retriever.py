@@ -21,8 +21,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Triple
-from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes
-from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
+from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes, walk_triples
 from kg_retrievers.methods.g_retriever.retriever import LONGEST_WALK, PREFERENCE
 from kg_retrievers.testing import RetrieverContract, tiny_graph
 

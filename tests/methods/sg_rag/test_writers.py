@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -17,8 +18,8 @@ import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, Question, Unknown
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.errors import CypherSafetyError, InvalidArgumentError, PatternError
-from kg_retrievers.index import EntityLinker, question_entities
+from kg_retrievers.errors import CypherSafetyError, EntityLinkingError, InvalidArgumentError, PatternError
+from kg_retrievers.index import QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.labelling import label_examples, star_pattern
 from kg_retrievers.methods.sg_rag.queries import check_shows_facts
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
@@ -67,7 +68,9 @@ def ladybug(graph: KnowledgeGraph) -> Any:
 
 
 def asked(question: str, seeds: Sequence[str] = (), executor: Any = None, index: GraphIndex = INDEX) -> dict[str, Any]:
-    entities = question_entities(EntityLinker(index, no_entity="empty"), question, seeds)
+    entities: list[QuestionEntity] = []
+    with suppress(EntityLinkingError):
+        entities = question_entities(linker_of(index), question, seeds)
     keys = [key for entity in entities for key in entity.entities[: entity.best]]
     return {"question": question, "seed_entities": keys, "entities": entities, "executor": executor or OnPaper()}
 

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 
 from kg_retrievers.chains import show_evidence
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.methods.subgraph_rag.prompts import DIALOGUE_PROMPT, EXAMPLE_FACTS, parse_answers
+from kg_retrievers.methods.subgraph_rag.prompts import DIALOGUE_PROMPT, parse_answers
 
 
 def documents(facts: Sequence[Triple]) -> list[Document]:
@@ -18,9 +18,9 @@ def documents(facts: Sequence[Triple]) -> list[Document]:
 
 def test_the_dialogue_shows_thirty_triples_as_evidence_is_shown() -> None:
     """System, the example as it was asked and answered, the question; the example's answers are read."""
-    facts = [Triple(*fact.split(" -> ")) for fact in EXAMPLE_FACTS]
-    assert len(set(facts)) == 30
     messages = DIALOGUE_PROMPT.format_messages(question="Who?", evidence="[1]\nA -> b -> C")
+    facts = [Triple(*line.split(" -> ")) for line in messages[1].text.splitlines() if " -> " in line]
+    assert len(set(facts)) == 30
     assert [message.type for message in messages] == ["system", "human", "ai", "human"]
     assert f"<facts>\n{show_evidence(documents(facts)).text}\n</facts>" in messages[1].text
     assert messages[3].text == "Triples:\n<facts>\n[1]\nA -> b -> C\n</facts>\n\nQuestion: Who?"

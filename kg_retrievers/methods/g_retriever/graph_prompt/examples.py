@@ -100,10 +100,7 @@ def graph_of(documents: Sequence[Document]) -> tuple[tuple[Triple, ...], dict[st
 
 
 def graph_prompt_examples(
-    retriever: Runnable[str, list[Document]],
-    questions: Iterable[Question],
-    *,
-    label: Callable[[str], str] = str,
+    retriever: Runnable[str, list[Document]], questions: Iterable[Question], *, label: Callable[[str], str] = str
 ) -> list[GraphPromptExample]:
     """Retrieve the graphs of questions, to train on these.
 

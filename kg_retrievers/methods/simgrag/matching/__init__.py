@@ -11,7 +11,7 @@ come back as one match:
    are placed.
 2. `bounds`: distances flow from the other known nodes towards the root (min-sum messages), an exact lower bound on
    trees.
-3. `options`, `search`: branch and bound over the choices that cost something: the entity of a known node, the relation
+3. `search`: branch and bound over the choices that cost something: the entity of a known node, the relation
    of an edge, the type of a typed node; cheapest bound first, cut at `bound >= k-th best`. What loses its support
    leaves its set, and the sets above. For each of the k best combinations the sets are then made arc-consistent
    (`complete`), which on a tree leaves exactly the bindings that occur in a match.

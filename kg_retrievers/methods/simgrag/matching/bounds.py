@@ -12,16 +12,8 @@ from __future__ import annotations
 from kg_retrievers.algorithms.compiled import Graph, compiled, wide
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE
-from kg_retrievers.methods.simgrag.matching.pointers import (
-    Layout,
-    Progress,
-    end_of_run,
-    own_cost,
-    part_of,
-    spend,
-    ways,
-)
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout
+from kg_retrievers.methods.simgrag.matching.pointers import Progress, end_of_run, own_cost, part_of, spend, ways
 
 #: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
 MESSAGE_SHARE = 0.5

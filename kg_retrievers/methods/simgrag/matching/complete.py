@@ -9,16 +9,10 @@ import numpy as np
 from kg_retrievers.algorithms.compiled import Graph, compiled, wide
 from kg_retrievers.graph.adjacency import relation_of, triple_of
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.methods.simgrag.matching import tally
 from kg_retrievers.methods.simgrag.matching.layout import START, TREE
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout
 from kg_retrievers.methods.simgrag.matching.pointers import (
-    BINDINGS,
-    EDGES,
-    FACTS,
-    LEFT_OUT,
-    MATCH,
-    MAX_BINDINGS,
-    Layout,
     Progress,
     has_room,
     make_set,
@@ -124,7 +118,7 @@ def _leave_out(graph: Graph, plan: Layout, state: Progress) -> bool:
     row = plan.steps
     for v in range(plan.nodes):
         begin, end, top = state.begin[row * plan.nodes + v], state.end[row * plan.nodes + v], state.top[row]
-        room = state.counts[MAX_BINDINGS] - state.bound[v]
+        room = state.counts[tally.MAX_BINDINGS] - state.bound[v]
         if end - begin <= room:
             continue
         if not has_room(state, top, end - begin):
@@ -138,7 +132,7 @@ def _leave_out(graph: Graph, plan: Layout, state: Progress) -> bool:
                 state.pool[top + count] = state.pool[p]
                 count += 1
         if count < end - begin:
-            state.counts[LEFT_OUT] = 1
+            state.counts[tally.LEFT_OUT] = 1
             make_set(plan, state, row, v, count)
             if count == 0 or not _make_consistent(graph, plan, state):
                 return False
@@ -148,18 +142,18 @@ def _leave_out(graph: Graph, plan: Layout, state: Progress) -> bool:
 @compiled
 def _collect_bindings(graph: Graph, plan: Layout, state: Progress) -> bool:
     """Add what the sets hold to the bindings; return whether there was room."""
-    row = plan.steps
+    row, first = plan.steps, state.counts[tally.MATCH] * plan.nodes * graph.entities
     for v in range(plan.nodes):
         begin, end = state.begin[row * plan.nodes + v], state.end[row * plan.nodes + v]
-        if not has_room(state, state.counts[BINDINGS], end - begin):
+        if not has_room(state, state.counts[tally.BINDINGS], end - begin):
             return False
         for p in range(begin, end):
             bit = v * graph.entities + state.pool[p]
             if not (state.is_bound[bit >> 3] >> (bit & 7)) & 1:
                 state.is_bound[bit >> 3] |= 1 << (bit & 7)
                 state.bound[v] += 1
-                state.bindings[state.counts[BINDINGS]] = state.counts[MATCH] * plan.nodes * graph.entities + bit
-                state.counts[BINDINGS] += 1
+                state.bindings[state.counts[tally.BINDINGS]] = first + bit
+                state.counts[tally.BINDINGS] += 1
     return True
 
 
@@ -171,13 +165,13 @@ def _collect_facts(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
     stamp = next_stamps(graph, state)
     for p in range(state.begin[far], state.end[far]):
         state.stamps[state.pool[p]] = stamp
-    edge = state.counts[MATCH] * state.counts[EDGES] + plan.edge[s]
+    edge = state.counts[tally.MATCH] * state.counts[tally.EDGES] + plan.edge[s]
     first, last = ways(relation, plan.side[s])
     for p in range(state.begin[near], state.end[near]):
         a = wide(state.pool[p])
         for way in range(first, last):
             low, high = part_of(graph, a, relation, way)
-            if spend(state, high - low) or not has_room(state, state.counts[FACTS], high - low):
+            if spend(state, high - low) or not has_room(state, state.counts[tally.FACTS], high - low):
                 return False
             for i in range(low, high):
                 e = graph.neighbors[i]
@@ -185,8 +179,8 @@ def _collect_facts(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
                     continue
                 if plan.relation_costs[costs + relation_of(graph.labels[i])] < INFINITE:
                     triple = triple_of(graph, a, i)  # type: ignore[arg-type] # it has these columns
-                    state.facts[state.counts[FACTS]] = edge * graph.triples + triple
-                    state.counts[FACTS] += 1
+                    state.facts[state.counts[tally.FACTS]] = edge * graph.triples + triple
+                    state.counts[tally.FACTS] += 1
     return True
 
 

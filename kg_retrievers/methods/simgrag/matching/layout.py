@@ -17,30 +17,6 @@ START, TREE, CYCLE = 0, 1, 2
 #: What of a node tells matches apart.
 NOTHING, ENTITY, LEVEL = 0, 1, 2
 
-#: The rows of the table of steps.
-#: The kind: START, TREE or CYCLE.
-#: The node that is placed already; -1 at START; at a CYCLE the one that may be a set.
-#: The node that is placed now; at a CYCLE a node that is bound to one entity.
-#: The relation term; -1 at START.
-#: The direction bit wanted in the row of the near node; -1 for either.
-#: The edge of the pattern; -1 at START.
-#: 1 if the relation is unknown and need not be the same anywhere else.
-#: The step that binds the unknown relation shared with this one; -1 for other terms.
-#: 1 if the relation tells matches apart.
-#: Of a CYCLE with a known end, the other end; -1 otherwise.
-KIND, NEAR, FAR, TERM, SIDE, EDGE, FREE, FIRST_USE, IN_KEY, CLOSES_AT = range(10)
-
-#: The rows of the table of nodes.
-#: The node above; -1 for a root.
-#: The step that places it.
-#: 1 if carried as a set, 0 if bound to one entity at a time.
-#: 1 if a known node is at or below it.
-#: 1 if it is known.
-#: Its row in `levels`; -1 if known or without type.
-#: What of it tells matches apart: NOTHING, its ENTITY, or the LEVEL of its type.
-#: 1 if a known node, or the other end of a CYCLE with a known end, is at or below it.
-PARENT, PLACED_BY, AS_SET, INFORMS, KNOWN, LEVEL_ROW, KEY, CLOSES = range(8)
-
 
 class Shape(NamedTuple):
     """What the layout of a plan depends on: neither the graph nor the candidates.
@@ -78,15 +54,15 @@ class _Edge(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def lay_out(shape: Shape) -> tuple[Array, Array, Array, Array]:
-    """Return `steps`, `nodes`, `outside` and `differs` of a plan."""
+def lay_out(shape: Shape) -> tuple[Array, ...]:
+    """Return the columns of a plan that tell of its steps, of its nodes, and of pairs of them."""
     order = _Order(shape).steps
     step = {far: s for s, (kind, _, far, _) in enumerate(order) if kind != CYCLE}
     differs = _differing(shape)
     as_set = _carried_as_sets(shape, order, step, differs)
     steps = _step_table(shape, order, as_set)
     nodes = _node_table(shape, order, step, as_set)
-    return _columns(steps), _columns(nodes), _outside(steps, step).ravel(), differs.ravel()
+    return (*_columns(steps), *_columns(nodes), _outside(steps, step).ravel(), differs.ravel())
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> Array:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.algorithms.compiled import Pointer
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.layout import LEVEL_ROW, Shape, lay_out
+from kg_retrievers.methods.simgrag.matching.layout import Shape, lay_out
+
+Row = TypeVar("Row")
 
 #: Distances are held as integer multiples of 2^-20, so that sums and comparisons are exact and ties are ties.
 SCALE = 1 << 20
@@ -77,25 +80,49 @@ class Match:
     truncated: bool
 
 
-class Plan(NamedTuple):
-    """A query laid out as steps, in arrays."""
+class PlanOf(NamedTuple, Generic[Row]):
+    """A query laid out as steps: arrays in Python, pointers to them in compiled code."""
 
-    steps: Array  # int64, (10, s): as in `layout.py`
-    nodes: Array  # int64, (8, v): as in `layout.py`
-    outside: Array  # int64, (s * s): the second step is still to come and not in the subtree that the first one places
-    differs: Array  # int64, (v * v): must not take the same entity
-    starts: Array  # int64, (v + 1): the candidates of node v are `candidates[starts[v]:starts[v + 1]]`
-    candidates: Array  # int32, (n): candidates of the known nodes; where they are searched, ascending by id in each
-    candidate_costs: Array  # int32, (n)
-    limited_starts: Array  # int64, (v + 1): where what conditions leave of node v begins in `limited`
-    limited: Array  # int32, (m): ascending in each node; nothing for a node without conditions
-    levels: Array  # int32, (rows * entities): 1 + the level of the nearest candidate type; 0 for entities of none
-    level_costs: Array  # int32, (rows * levels): the distinct distances of the candidate types, ascending
-    relation_costs: Array  # int32, (t * relations); INFINITE where not a candidate
-    least_relation_costs: Array  # int32, (t)
+    # Of each step, int64:
+    kind: Row  # START, TREE or CYCLE
+    near: Row  # the node that is placed already; -1 at START; at a CYCLE the one that may be a set
+    far: Row  # the node that is placed now; at a CYCLE a node that is bound to one entity
+    term: Row  # the relation term; -1 at START
+    side: Row  # the direction bit wanted in the row of the near node; -1 for either
+    edge: Row  # the edge of the pattern; -1 at START
+    free: Row  # 1 if the relation is unknown and need not be the same anywhere else
+    first_use: Row  # the step that binds the unknown relation shared with this one; -1 for other terms
+    in_key: Row  # 1 if the relation tells matches apart
+    closes_at: Row  # of a CYCLE with a known end, the other end; -1 otherwise
+    # Of each node, int64:
+    parent: Row  # the node above; -1 for a root
+    placed_by: Row  # the step that places it
+    as_set: Row  # 1 if carried as a set, 0 if bound to one entity at a time
+    informs: Row  # 1 if a known node is at or below it
+    known: Row  # 1 if it is known
+    level_row: Row  # its row in `levels`; -1 if known or without type
+    key: Row  # what of it tells matches apart: NOTHING, its ENTITY, or the LEVEL of its type
+    closes: Row  # 1 if a known node, or the other end of a CYCLE with a known end, is at or below it
+    outside: Row  # int64, (s * s): the second step is still to come and not in the subtree that the first one places
+    differs: Row  # int64, (v * v): must not take the same entity
+    starts: Row  # int64, (v + 1): the candidates of node v are `candidates[starts[v]:starts[v + 1]]`
+    candidates: Row  # int32, (n): candidates of the known nodes; where they are searched, ascending by id in each
+    candidate_costs: Row  # int32, (n)
+    limited_starts: Row  # int64, (v + 1): where what conditions leave of node v begins in `limited`
+    limited: Row  # int32, (m): ascending in each node; nothing for a node without conditions
+    levels: Row  # int32, (rows * entities): 1 + the level of the nearest candidate type; 0 for entities of none
+    level_costs: Row  # int32, (rows * levels): the distinct distances of the candidate types, ascending
+    relation_costs: Row  # int32, (t * relations); INFINITE where not a candidate
+    least_relation_costs: Row  # int32, (t)
+    steps: int
+    nodes: int
     relations: int
     level_count: int  # how many levels each row of `level_costs` has
     eager: int  # 1 if the root and both ends of cycles are bounded too, since there are many candidates
+
+
+Plan: TypeAlias = PlanOf[Array]
+Layout: TypeAlias = PlanOf[Pointer]
 
 
 def plan_query(
@@ -123,14 +150,17 @@ def plan_query(
     of_entities = (starts, candidates, candidate_costs, limits, np.concatenate(limited, dtype=np.int32))
     of_types = (levels, level_costs.ravel())
     of_relations = (relation_costs.ravel(), relation_costs.min(axis=1))
-    return Plan(*lay_out(shape), *of_entities, *of_types, *of_relations, relations, level_costs.shape[1], eager)
+    steps = lay_out(shape)
+    sizes = (len(steps[0]), len(known), relations, level_costs.shape[1], eager)
+    parts: tuple[Any, ...] = (*steps, *of_entities, *of_types, *of_relations, *sizes)
+    return PlanOf(*parts)
 
 
 def least_costs(plan: Plan) -> tuple[Array, Array]:
     """Return the least that each node costs, and each relation term: int64."""
-    nodes = np.zeros(plan.nodes.shape[1], np.int64)
+    nodes = np.zeros(plan.nodes, np.int64)
     for v, (low, high) in enumerate(pairwise(plan.starts.tolist())):
-        row = int(plan.nodes[LEVEL_ROW, v])
+        row = int(plan.level_row[v])
         if high > low:
             nodes[v] = plan.candidate_costs[low:high].min()
         elif row >= 0:

@@ -4,55 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import Graph, Pointer, compiled, pointer, wide
+from kg_retrievers.algorithms.compiled import Graph, Pointer, compiled, wide
 from kg_retrievers.graph.adjacency import half_of, label_of
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.methods.simgrag.matching import tally
 from kg_retrievers.methods.simgrag.matching.layout import LEVEL
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
-
-#: How many numbers a search holds for each step, and for each node: those of `Progress`.
-STEP_COLUMNS, NODE_COLUMNS = 7, 10
-
-#: Positions in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the
-#: last stamp, whether `max_bindings` left something out, facts and bindings collected, the match that is completed, -1
-#: while searching, whether the matches are completed, how many were found, whether that search was stopped, where the
-#: bindings of the match begin; then what the caller set: budgets for finding the matches and for completing each, the
-#: edges of the pattern, a cost below which the k best are the best of all, how many are given, the size of the buffers.
-SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, BINDINGS, MATCH, COMPLETED, TOTAL, CUT, FIRST_BINDING = range(13)
-MAX_SCANS, SCANS_OF_EACH, MAX_BINDINGS, EDGES, CERTAIN_BELOW, GIVEN, CAPACITY, COUNTS = range(13, 21)
-
-
-class State(NamedTuple):
-    """Where the search stands; arrays that are changed in place. k matches, s steps, v nodes."""
-
-    steps: Array  # int64, (STEP_COLUMNS, s + 1)
-    nodes: Array  # int64, (NODE_COLUMNS, v)
-    sets: Array  # int64, (2, (s + 1) * v): where the set of each node before each step begins and ends in `pool`
-    keys: Array  # int64, (k * (s + v)): the best combinations
-    costs: Array  # int64, (k + 1): their costs, ascending, and the limit; while one is completed, its own
-    key: Array  # int64, (s + v): the combination at hand
-    best_costs: Array  # int64, (k): their costs
-    truncated: Array  # int64, (k): whether something of a match was left out
-    given: Array  # int64, (n * (1 + s + v)): costs and keys of combinations that are known before the search
-    counts: Array  # int64: see above
-    stop: Array  # int64, (1): set from outside when the time is up
-    slots: Array  # int64, (relations * levels): the best bound of each of a few options
-    pool: Array  # these as in `Scratch`
-    option_bounds: Array
-    option_keys: Array
-    bindings: Array
-    facts: Array
-    lower: Array
-    present: Array
-    reached: Array
-    message: Array
-    touched: Array
-    stamps: Array
-    is_bound: Array
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout, Row
 
 
 class Scratch:
@@ -123,183 +84,57 @@ def borrowed_scratch() -> Iterator[Scratch]:
 LAST_STAMP = 2**31 - 16
 
 
-class Layout(NamedTuple):
-    """Pointers to the arrays of a plan, and its sizes; to tables, one for each field that `layout.py` names."""
+class ProgressOf(NamedTuple, Generic[Row]):
+    """Where a search stands: arrays in Python, pointers to them in compiled code."""
 
-    kind: Pointer
-    near: Pointer
-    far: Pointer
-    term: Pointer
-    side: Pointer
-    edge: Pointer
-    free: Pointer
-    first_use: Pointer
-    in_key: Pointer
-    closes_at: Pointer
-    parent: Pointer
-    placed_by: Pointer
-    as_set: Pointer
-    informs: Pointer
-    known: Pointer
-    level_row: Pointer
-    key: Pointer
-    closes: Pointer
-    outside: Pointer
-    differs: Pointer
-    starts: Pointer
-    candidates: Pointer
-    candidate_costs: Pointer
-    limited_starts: Pointer
-    limited: Pointer
-    levels: Pointer
-    level_costs: Pointer
-    relation_costs: Pointer
-    least_relation_costs: Pointer
-    steps: int
-    nodes: int
-    relations: int
-    level_count: int
-    eager: int
-
-
-class Progress(NamedTuple):
-    """Pointers to the arrays of a `State`, and how many matches are wanted."""
-
-    # For each step:
-    relation: Pointer  # the relation chosen; -1 where free
-    only_relation: Pointer  # the relation of the match to complete; -1 where free to choose
-    pending: Pointer  # the least cost of what is neither placed before the step nor below it
-    prefix: Pointer  # the cost of what is placed before the step
-    top: Pointer  # the end of all sets before the step
-    first_option: Pointer  # its options are those from `first_option` up to the `first_option` of the next step
-    option: Pointer  # the option to try next
-    # For each node:
-    code: Pointer  # the entity of a bound node, the level of a set with types, else 0
-    only_code: Pointer  # the code of the match to complete; -1 where free to choose
-    lower: Pointer  # these as `lower_bounds` fills them in
-    reach: Pointer
-    weight: Pointer
-    sent: Pointer
-    floor: Pointer
-    below: Pointer
-    least: Pointer
-    bound: Pointer  # how many entities it takes in the match that is completed
-    # As in `State`:
-    begin: Pointer
-    end: Pointer
-    keys: Pointer
-    costs: Pointer
-    key_at_hand: Pointer
-    best_costs: Pointer
-    truncated: Pointer
-    given: Pointer
-    counts: Pointer
-    stop: Pointer
-    slots: Pointer
-    pool: Pointer
-    option_bounds: Pointer
-    option_keys: Pointer
-    bindings: Pointer
-    facts: Pointer
-    gains: Pointer  # `lower` of the state
-    present: Pointer
-    reached: Pointer
-    message: Pointer
-    touched: Pointer
-    stamps: Pointer
-    is_bound: Pointer
-    k: int
+    # Of each step, and one more, int64:
+    relation: Row  # the relation chosen; -1 where free
+    only_relation: Row  # the relation of the match to complete; -1 where free to choose
+    pending: Row  # the least cost of what is neither placed before the step nor below it
+    prefix: Row  # the cost of what is placed before the step
+    top: Row  # the end of all sets before the step
+    first_option: Row  # its options are those from `first_option` up to the `first_option` of the next step
+    option: Row  # the option to try next
+    # Of each node, int64:
+    code: Row  # the entity of a bound node, the level of a set with types, else 0
+    only_code: Row  # the code of the match to complete; -1 where free to choose
+    lower: Row  # where its bounds begin in `gains`; -1 if it has none; these six as `bounds.py` fills them in
+    reach: Row
+    weight: Row
+    sent: Row
+    floor: Row
+    below: Row
+    least: Row
+    bound: Row  # how many entities it takes in the match that is completed
+    # int64:
+    begin: Row  # ((s + 1) * v): where the set of each node before each step begins in `pool`
+    end: Row  # ... and ends
+    keys: Row  # (k * (s + v)): the best combinations
+    costs: Row  # (k + 1): their costs, ascending, and the limit; while one is completed, its own
+    key_at_hand: Row  # (s + v): the combination at hand
+    best_costs: Row  # (k): their costs
+    truncated: Row  # (k): whether something of a match was left out
+    given: Row  # (n * (1 + s + v)): costs and keys of combinations that are known before the search
+    counts: Row  # see `tally.py`
+    stop: Row  # (1): set from outside when the time is up
+    slots: Row  # (relations * levels): the best bound of each of a few options
+    pool: Row  # these as in `Scratch`
+    option_bounds: Row
+    option_keys: Row
+    bindings: Row
+    facts: Row
+    gains: Row  # `lower` there
+    present: Row
+    reached: Row
+    message: Row
+    touched: Row
+    stamps: Row
+    is_bound: Row
+    k: int  # how many matches are wanted
 
 
-@compiled
-def layout_pointers(plan: Plan) -> Layout:
-    """Return pointers to a plan."""
-    steps, nodes = plan.steps, plan.nodes
-    return Layout(
-        pointer(steps[0]),
-        pointer(steps[1]),
-        pointer(steps[2]),
-        pointer(steps[3]),
-        pointer(steps[4]),
-        pointer(steps[5]),
-        pointer(steps[6]),
-        pointer(steps[7]),
-        pointer(steps[8]),
-        pointer(steps[9]),
-        pointer(nodes[0]),
-        pointer(nodes[1]),
-        pointer(nodes[2]),
-        pointer(nodes[3]),
-        pointer(nodes[4]),
-        pointer(nodes[5]),
-        pointer(nodes[6]),
-        pointer(nodes[7]),
-        pointer(plan.outside),
-        pointer(plan.differs),
-        pointer(plan.starts),
-        pointer(plan.candidates),
-        pointer(plan.candidate_costs),
-        pointer(plan.limited_starts),
-        pointer(plan.limited),
-        pointer(plan.levels),
-        pointer(plan.level_costs),
-        pointer(plan.relation_costs),
-        pointer(plan.least_relation_costs),
-        steps.shape[1],
-        nodes.shape[1],
-        plan.relations,
-        plan.level_count,
-        plan.eager,
-    )
-
-
-@compiled
-def progress_pointers(state: State) -> Progress:
-    """Return pointers to a state."""
-    steps, nodes = state.steps, state.nodes
-    return Progress(
-        pointer(steps[0]),
-        pointer(steps[1]),
-        pointer(steps[2]),
-        pointer(steps[3]),
-        pointer(steps[4]),
-        pointer(steps[5]),
-        pointer(steps[6]),
-        pointer(nodes[0]),
-        pointer(nodes[1]),
-        pointer(nodes[2]),
-        pointer(nodes[3]),
-        pointer(nodes[4]),
-        pointer(nodes[5]),
-        pointer(nodes[6]),
-        pointer(nodes[7]),
-        pointer(nodes[8]),
-        pointer(nodes[9]),
-        pointer(state.sets[0]),
-        pointer(state.sets[1]),
-        pointer(state.keys),
-        pointer(state.costs),
-        pointer(state.key),
-        pointer(state.best_costs),
-        pointer(state.truncated),
-        pointer(state.given),
-        pointer(state.counts),
-        pointer(state.stop),
-        pointer(state.slots),
-        pointer(state.pool),
-        pointer(state.option_bounds),
-        pointer(state.option_keys),
-        pointer(state.bindings),
-        pointer(state.facts),
-        pointer(state.lower),
-        pointer(state.present),
-        pointer(state.reached),
-        pointer(state.message),
-        pointer(state.touched),
-        pointer(state.stamps),
-        pointer(state.is_bound),
-        len(state.best_costs),
-    )
+State: TypeAlias = ProgressOf[Array]
+Progress: TypeAlias = ProgressOf[Pointer]
 
 
 # --- rows of the adjacency -------------------------------------------------------------------------------------------
@@ -368,12 +203,12 @@ def part_of(graph: Graph, entity: int, relation: int, way: int) -> tuple[int, in
 @compiled
 def next_stamps(graph: Graph, state: Progress) -> int:
     """Return the second of two fresh marks of sets."""
-    if state.counts[STAMP] > LAST_STAMP:
+    if state.counts[tally.STAMP] > LAST_STAMP:
         for e in range(graph.entities):
             state.stamps[e] = 0
-        state.counts[STAMP] = 0
-    state.counts[STAMP] += 2
-    return state.counts[STAMP]
+        state.counts[tally.STAMP] = 0
+    state.counts[tally.STAMP] += 2
+    return state.counts[tally.STAMP]
 
 
 @compiled
@@ -415,23 +250,24 @@ def root_of(plan: Layout, node: int, at: int) -> int:
 @compiled
 def worst_bound(state: Progress) -> int:
     """Return the bound at or above which nothing can be among the k best."""
-    return state.costs[state.k - 1 if state.counts[FOUND] == state.k else state.k]
+    return state.costs[state.k - 1 if state.counts[tally.FOUND] == state.k else state.k]
 
 
 @compiled
 def spend(state: Progress, scans: int) -> bool:
     """Count scans; return whether the search must stop."""
-    state.counts[SCANS] += scans
-    if state.counts[SCANS] > state.counts[MAX_SCANS] or (state.counts[MATCH] < 0 and state.stop[0] != 0):
-        state.counts[STOPPED] = 1
-    return state.counts[STOPPED] != 0
+    counts = state.counts
+    counts[tally.SCANS] += scans
+    if counts[tally.SCANS] > counts[tally.MAX_SCANS] or (counts[tally.MATCH] < 0 and state.stop[0] != 0):
+        counts[tally.STOPPED] = 1
+    return counts[tally.STOPPED] != 0
 
 
 @compiled
 def has_room(state: Progress, used: int, more: int) -> bool:
     """Return whether a buffer takes `more` items; if not, the search stops and is begun again with larger ones."""
-    if used + more > state.counts[CAPACITY]:
-        state.counts[FULL] = state.counts[STOPPED] = 1
+    if used + more > state.counts[tally.CAPACITY]:
+        state.counts[tally.FULL] = state.counts[tally.STOPPED] = 1
         return False
     return True
 

@@ -5,44 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kg_retrievers.algorithms.compiled import Graph, compiled, compiled_entry, graph_pointers, source_checksum, wide
+from kg_retrievers.algorithms.compiled import (
+    Graph,
+    Pointer,
+    compiled,
+    compiled_entry,
+    graph_pointers,
+    pointers,
+    source_checksum,
+    wide,
+)
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.methods.simgrag.matching import tally
 from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, clear_bounds
 from kg_retrievers.methods.simgrag.matching.complete import collect, propagate
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, LEVEL, NOTHING, START, TREE
-from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout, Plan
 from kg_retrievers.methods.simgrag.matching.pointers import (
-    BINDINGS,
-    CERTAIN_BELOW,
-    COMPLETED,
-    CUT,
-    FIRST_BINDING,
-    FOUND,
-    FULL,
-    GIVEN,
-    LEFT_OUT,
-    MATCH,
-    MAX_SCANS,
-    SCANS,
-    SCANS_OF_EACH,
-    STOPPED,
-    TOTAL,
-    Layout,
     Progress,
     State,
     code_of,
+    end_of_run,
     first_not_below,
     has_room,
-    layout_pointers,
     level_of,
     make_set,
     may_take,
     next_stamps,
     own_cost,
     part_of,
-    progress_pointers,
     root_of,
     roots_of,
     spend,
@@ -50,6 +42,181 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
     ways,
     worst_bound,
 )
+
+# --- the options of a step --------------------------------------------------------------------------------------------
+
+
+@compiled
+def key_width(graph: Graph, plan: Layout) -> int:
+    """Return an integer above every code, by which option keys are packed as relation * width + code.
+
+    A code is an entity or a level of types; there may be more levels than entities.
+    """
+    return max(graph.entities, plan.level_count)
+
+
+@compiled
+def list_options(graph: Graph, plan: Layout, state: Progress, s: int) -> None:
+    """List the choices at a step, the cheapest bound first, then by relation and code.
+
+    There may be few choices, each reached over and over: `slots` keeps the best bound of each.
+    """
+    kind = plan.kind[s]
+    by_slot = kind == CYCLE or plan.as_set[plan.far[s]] != 0
+    relations = 1 if kind == START or plan.free[s] else plan.relations
+    levels = max(plan.level_count, 1)
+    slots = relations * levels if by_slot else 0
+    for slot in range(slots):
+        state.slots[slot] = INFINITE
+    rest, begin = state.prefix[s] + state.pending[s], state.first_option[s]
+    end = state.option[s] = begin
+    if kind == START:
+        end = _list_starts(graph, plan, state, s, rest)
+    elif kind == CYCLE:
+        _list_joining(graph, plan, state, s, rest)
+    else:
+        end = _list_neighbors(graph, plan, state, s, rest)
+    if state.counts[tally.STOPPED] != 0 or not has_room(state, end, slots):
+        return
+    width, worst = key_width(graph, plan), worst_bound(state)
+    for slot in range(slots):
+        if state.slots[slot] < worst:
+            state.option_bounds[end] = state.slots[slot]
+            state.option_keys[end] = slot // levels * width + slot % levels
+            end += 1
+    _sort_options(state.option_bounds, state.option_keys, begin, end)
+    state.first_option[s + 1] = end
+
+
+@compiled
+def _list_choice(
+    graph: Graph, plan: Layout, state: Progress, s: int, end: int, relation: int, entity: int, bound: int
+) -> int:
+    """List a relation and an entity, or its level; return the new end of the options."""
+    if plan.kind[s] == START or plan.free[s]:
+        relation = 0
+    if plan.as_set[plan.far[s]]:
+        slot = relation * max(plan.level_count, 1) + code_of(graph, plan, plan.far[s], entity)
+        state.slots[slot] = min(state.slots[slot], bound)
+        return end
+    state.option_bounds[end], state.option_keys[end] = bound, relation * key_width(graph, plan) + entity
+    return end + 1
+
+
+@compiled
+def _list_starts(graph: Graph, plan: Layout, state: Progress, s: int, rest: int) -> int:
+    """List the entities, or levels, of a root; return the end of the options."""
+    v, worst, end = plan.far[s], worst_bound(state), state.first_option[s]
+    is_given = plan.known[v] and state.only_code[v] >= 0
+    first, last = roots_of(graph, plan, v)
+    if is_given:
+        last = first + 1
+    elif state.lower[v] >= 0:
+        first, last = state.lower[v], state.lower[v] + state.reach[v]
+    elif plan.known[v]:
+        first, last = plan.starts[v], plan.starts[v + 1]
+    if spend(state, last - first) or not has_room(state, end, last - first):
+        return end
+    first_relation = wide(0)
+    until = first_relation if plan.as_set[v] else s  # a set loses what other nodes have taken when it is placed
+    for i in range(first, last):
+        if is_given:
+            e = state.only_code[v]
+        elif state.lower[v] >= 0:
+            e = wide(state.reached[i])
+        else:
+            e = wide(plan.candidates[i]) if plan.known[v] else root_of(plan, v, i)
+        bound = rest + subtree_cost(graph, plan, state, v, e)
+        if bound < worst and may_take(graph, plan, state, v, e, until):
+            end = _list_choice(graph, plan, state, s, end, first_relation, e, bound)
+    return end
+
+
+@compiled
+def _relation_wanted(plan: Layout, state: Progress, s: int) -> int:
+    """Return the only relation that a step may take; -1 where it chooses."""
+    first_use = plan.first_use[s]
+    if first_use >= 0 and first_use < s:
+        return state.relation[first_use]
+    return state.only_relation[s]
+
+
+@compiled
+def _list_joining(graph: Graph, plan: Layout, state: Progress, s: int, rest: int) -> None:
+    """Keep in slots the relations that join two placed nodes."""
+    u, v, costs = plan.near[s], plan.far[s], plan.term[s] * plan.relations
+    only, worst, levels = _relation_wanted(plan, state, s), worst_bound(state), max(plan.level_count, 1)
+    first, last = ways(only, plan.side[s])
+    for p in range(state.begin[s * plan.nodes + u], state.end[s * plan.nodes + u]):
+        a = wide(state.pool[p])
+        for way in range(first, last):
+            wanted = a if u == v else state.code[v]
+            i, stop = part_of(graph, a, only, way)
+            other, other_stop = part_of(graph, wanted, only, way ^ 1 if way >= 0 else way)
+            if other_stop - other < stop - i:  # the part of the other end is shorter
+                i, stop, wanted = other, other_stop, a
+            if spend(state, stop - i + (1 if way == first else 0)) or not has_room(
+                state, state.first_option[s], stop - i
+            ):
+                return
+            while i < stop:
+                relation = wide(relation_of(graph.labels[i]))
+                cost = plan.relation_costs[costs + relation]
+                if cost == INFINITE or rest + cost >= worst:
+                    i = end_of_run(graph.labels, i, stop)
+                    continue
+                if graph.neighbors[i] == wanted:
+                    slot = 0 if plan.free[s] else relation * levels
+                    state.slots[slot] = min(state.slots[slot], rest + cost)
+                i += 1
+
+
+@compiled
+def _list_neighbors(graph: Graph, plan: Layout, state: Progress, s: int, rest: int) -> int:
+    """List the relations to, and entities or levels of, a node next to a placed one; return the end of the options."""
+    v, costs, end = plan.far[s], plan.term[s] * plan.relations, state.first_option[s]
+    only, worst = _relation_wanted(plan, state, s), worst_bound(state)
+    # One neighbor is as good as another where nothing is known of them.
+    alike = plan.as_set[v] != 0 and state.lower[v] < 0 and plan.level_row[v] < 0
+    near = s * plan.nodes + plan.near[s]
+    first, last = ways(only, plan.side[s])
+    for p in range(state.begin[near], state.end[near]):
+        for way in range(first, last):
+            i, stop = part_of(graph, wide(state.pool[p]), only, way)
+            if spend(state, stop - i + (1 if way == first else 0)) or not has_room(state, end, stop - i):
+                return end
+            while i < stop:
+                relation = wide(relation_of(graph.labels[i]))
+                cost = plan.relation_costs[costs + relation]
+                if cost == INFINITE or rest + cost >= worst:
+                    i = end_of_run(graph.labels, i, stop)
+                    continue
+                e = wide(graph.neighbors[i])
+                i += 1
+                bound = rest + cost + subtree_cost(graph, plan, state, v, e)
+                if bound >= worst or not may_take(graph, plan, state, v, e, s):
+                    continue
+                end = _list_choice(graph, plan, state, s, end, relation, e, bound)
+                if alike:
+                    i = end_of_run(graph.labels, i - 1, stop)
+    return end
+
+
+@compiled
+def _sort_options(bounds: Pointer, keys: Pointer, begin: int, end: int) -> None:
+    """Sort options by bound and key, in place (shell sort: small machine code, no scratch space)."""
+    gap = wide(1)
+    while gap < (end - begin) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(begin + gap, end):
+            bound, key, at = bounds[i], keys[i], i - gap
+            while at >= begin and (bounds[at] > bound or (bounds[at] == bound and keys[at] > key)):
+                bounds[at + gap], keys[at + gap] = bounds[at], keys[at]
+                at -= gap
+            bounds[at + gap], keys[at + gap] = bound, key
+        gap //= 3
+
 
 # --- the state after an option ---------------------------------------------------------------------------------------
 
@@ -202,7 +369,7 @@ def _write_key(graph: Graph, plan: Layout, state: Progress) -> None:
 @compiled
 def keep_key(plan: Layout, state: Progress, cost: int) -> None:
     """Put the combination in `key_at_hand` among the k best, unless it is there already."""
-    size, found = plan.steps + plan.nodes, state.counts[FOUND]
+    size, found = plan.steps + plan.nodes, state.counts[tally.FOUND]
     for i in range(found):
         same = True
         for j in range(size):
@@ -219,7 +386,7 @@ def keep_key(plan: Layout, state: Progress, cost: int) -> None:
     for j in range(size):
         state.keys[position * size + j] = state.key_at_hand[j]
     state.costs[position] = cost
-    state.counts[FOUND] = min(found + 1, state.k)
+    state.counts[tally.FOUND] = min(found + 1, state.k)
 
 
 @compiled
@@ -262,7 +429,7 @@ def _choose(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
 def _keep_given(plan: Layout, state: Progress) -> None:
     """Put combinations that were known before among the k best."""
     size = plan.steps + plan.nodes
-    for i in range(0, state.counts[GIVEN] * (size + 1), size + 1):
+    for i in range(0, state.counts[tally.GIVEN] * (size + 1), size + 1):
         for j in range(size):
             state.key_at_hand[j] = state.given[i + j + 1]
         if state.given[i] < worst_bound(state):
@@ -273,14 +440,14 @@ def _keep_given(plan: Layout, state: Progress) -> None:
 def _end_search(plan: Layout, state: Progress) -> bool:
     """Note the k best combinations; return whether they are certain, and to be completed."""
     counts = state.counts
-    best = worst_bound(state) + (1 if counts[FOUND] == state.k else 0)
-    for i in range(counts[FOUND]):
+    best = worst_bound(state) + (1 if counts[tally.FOUND] == state.k else 0)
+    for i in range(counts[tally.FOUND]):
         state.best_costs[i] = state.costs[i]
-    counts[TOTAL], counts[CUT] = counts[FOUND], counts[STOPPED]
-    is_certain = counts[CUT] == 0 and best <= counts[CERTAIN_BELOW]
-    if counts[FULL] != 0 or not (counts[CERTAIN_BELOW] > INFINITE or is_certain):
+    counts[tally.TOTAL], counts[tally.CUT] = counts[tally.FOUND], counts[tally.STOPPED]
+    is_certain = counts[tally.CUT] == 0 and best <= counts[tally.CERTAIN_BELOW]
+    if counts[tally.FULL] != 0 or not (counts[tally.CERTAIN_BELOW] > INFINITE or is_certain):
         return False
-    counts[COMPLETED], counts[FOUND] = 1, 0
+    counts[tally.COMPLETED], counts[tally.FOUND] = 1, 0
     return True
 
 
@@ -288,26 +455,27 @@ def _end_search(plan: Layout, state: Progress) -> bool:
 def _end_match(graph: Graph, plan: Layout, state: Progress) -> bool:
     """Note whether the match at hand is truncated; return whether there was room to complete it."""
     counts = state.counts
-    is_cut = counts[CUT] + counts[STOPPED] + counts[LEFT_OUT] > 0
-    state.truncated[counts[MATCH]] = 1 if is_cut else 0
+    is_cut = counts[tally.CUT] + counts[tally.STOPPED] + counts[tally.LEFT_OUT] > 0
+    state.truncated[counts[tally.MATCH]] = 1 if is_cut else 0
     bits = plan.nodes * graph.entities
-    for i in range(counts[FIRST_BINDING], counts[BINDINGS]):
+    for i in range(counts[tally.FIRST_BINDING], counts[tally.BINDINGS]):
         state.is_bound[(state.bindings[i] % bits) >> 3] = 0
-    return counts[FULL] == 0
+    return counts[tally.FULL] == 0
 
 
 @compiled
 def _begin_match(plan: Layout, state: Progress) -> bool:
     """Begin to complete the next of the best combinations, by a search for it alone; return whether there is one."""
     counts = state.counts
-    counts[MATCH] += 1
-    if counts[MATCH] == counts[TOTAL]:
+    counts[tally.MATCH] += 1
+    if counts[tally.MATCH] == counts[tally.TOTAL]:
         return False
-    counts[SCANS], counts[STOPPED], counts[LEFT_OUT], counts[MAX_SCANS] = 0, 0, 0, counts[SCANS_OF_EACH]
-    counts[FIRST_BINDING] = counts[BINDINGS]
+    counts[tally.SCANS] = counts[tally.STOPPED] = counts[tally.LEFT_OUT] = 0
+    counts[tally.MAX_SCANS] = counts[tally.SCANS_OF_EACH]
+    counts[tally.FIRST_BINDING] = counts[tally.BINDINGS]
     for i in range(state.k + 1):
-        state.costs[i] = state.best_costs[counts[MATCH]] + 1
-    keys = counts[MATCH] * (plan.steps + plan.nodes)
+        state.costs[i] = state.best_costs[counts[tally.MATCH]] + 1
+    keys = counts[tally.MATCH] * (plan.steps + plan.nodes)
     for s in range(plan.steps):
         state.only_relation[s] = state.keys[keys + s]
     for v in range(plan.nodes):
@@ -319,9 +487,9 @@ def _begin_match(plan: Layout, state: Progress) -> bool:
 @compiled
 def _end_walk(graph: Graph, plan: Layout, state: Progress) -> bool:
     """End the search, or the completion of a match; return whether there is another match to complete."""
-    if state.counts[MATCH] >= 0:
+    if state.counts[tally.MATCH] >= 0:
         return _end_match(graph, plan, state) and _begin_match(plan, state)
-    if state.counts[STOPPED] != 0:
+    if state.counts[tally.STOPPED] != 0:
         _keep_given(plan, state)
     return _end_search(plan, state) and _begin_match(plan, state)
 
@@ -335,26 +503,28 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C9
 
         The options of each step are tried best first, depth first: once to find the best, then once for each of them.
         """
-        graph, plan, state = graph_pointers(adjacency), layout_pointers(arrays_of_plan), progress_pointers(arrays)
+        graph = graph_pointers(adjacency)
+        plan: Layout = pointers(arrays_of_plan)
+        state: Progress = pointers(arrays)
         counts = state.counts
         room = worst_bound(state) - begin_bounds(graph, plan, state)
         for step in range(plan.steps - 1, -1, -1):
-            if plan.kind[step] != CYCLE and counts[STOPPED] == 0:
+            if plan.kind[step] != CYCLE and counts[tally.STOPPED] == 0:
                 bound_node(graph, plan, state, plan.far[step], room)
-        if counts[STOPPED] == 0:
+        if counts[tally.STOPPED] == 0:
             add_pending(plan, state)
         else:  # what is given is completed without bounds
             clear_bounds(plan, state)
         s, is_new = wide(0), True
         while sources >= 0:
-            if s < 0 or counts[STOPPED] != 0:
+            if s < 0 or counts[tally.STOPPED] != 0:
                 if not _end_walk(graph, plan, state):
                     break
                 s, is_new = wide(0), True
             if is_new:
                 list_options(graph, plan, state, s)
             is_new = False
-            if counts[STOPPED] != 0:
+            if counts[tally.STOPPED] != 0:
                 continue
             if not _choose(graph, plan, state, s):
                 s -= 1
@@ -363,13 +533,13 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C9
             elif s + 1 < plan.steps:
                 s += 1
                 is_new = True
-            elif counts[MATCH] < 0:
+            elif counts[tally.MATCH] < 0:
                 _write_key(graph, plan, state)
                 keep_key(plan, state, state.prefix[s + 1])
             else:
                 collect(graph, plan, state)
         clear_bounds(plan, state)
-        return counts[TOTAL]
+        return counts[tally.TOTAL]
 
     return compiled_entry(solve)
 

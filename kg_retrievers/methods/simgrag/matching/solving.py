@@ -12,8 +12,8 @@ import numpy as np
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.methods.simgrag.matching import tally
 from kg_retrievers.methods.simgrag.matching.complete import grouped
-from kg_retrievers.methods.simgrag.matching.layout import CLOSES, EDGE, INFORMS, TERM
 from kg_retrievers.methods.simgrag.matching.plan import (
     INFINITE,
     SCALE,
@@ -24,29 +24,7 @@ from kg_retrievers.methods.simgrag.matching.plan import (
     restricted,
     sorted_by_id,
 )
-from kg_retrievers.methods.simgrag.matching.pointers import (
-    BINDINGS,
-    CAPACITY,
-    CERTAIN_BELOW,
-    COMPLETED,
-    COUNTS,
-    EDGES,
-    FACTS,
-    FULL,
-    GIVEN,
-    MATCH,
-    MAX_BINDINGS,
-    MAX_SCANS,
-    NODE_COLUMNS,
-    SCANS,
-    SCANS_OF_EACH,
-    STAMP,
-    STEP_COLUMNS,
-    STOPPED,
-    Scratch,
-    State,
-    borrowed_scratch,
-)
+from kg_retrievers.methods.simgrag.matching.pointers import ProgressOf, Scratch, State, borrowed_scratch
 from kg_retrievers.methods.simgrag.matching.search import run
 
 
@@ -146,15 +124,15 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
         while True:
             around = _next_round(adjacency, plan, left, width, given)
             state, found = _search(adjacency, around, left, limits.scans, stop, scratch)
-            if state.counts[COMPLETED]:
+            if state.counts[tally.COMPLETED]:
                 break
             given = np.column_stack([state.best_costs[:found], state.keys.reshape(limits.matches, -1)[:found]])
             if found == limits.matches:
                 left = left._replace(cost=int(state.best_costs[found - 1]) + 1)
-            left = left._replace(scans=max(left.scans - int(state.counts[SCANS]), 1))
-            width = INFINITE if state.counts[STOPPED] else width * WIDENING
+            left = left._replace(scans=max(left.scans - int(state.counts[tally.SCANS]), 1))
+            width = INFINITE if state.counts[tally.STOPPED] else width * WIDENING
         matches = _matches(adjacency, around.plan, state, found)
-    if state.counts[STOPPED] and not matches:
+    if state.counts[tally.STOPPED] and not matches:
         raise SearchBudgetError(
             f"match_pattern: a budget (max_scans={limits.scans} or max_seconds) ended the search before anything was "
             "found.",
@@ -180,7 +158,7 @@ def _next_round(adjacency: Adjacency, plan: Plan, limits: Limits, width: int, gi
     if limits.cost >= INFINITE and most_candidates(plan) <= 2 * width:
         return _Round(sorted_by_id(plan), 2 * INFINITE, limits.scans, given)
     least = least_costs(plan)
-    total = int(least[0].sum() + least[1][plan.steps[TERM][plan.steps[TERM] >= 0]].sum())
+    total = int(least[0].sum() + least[1][plan.term[plan.term >= 0]].sum())
     room = limits.cost - total
     if limits.cost < INFINITE:
         plan = restricted(plan, least[0] + room, least[1] + room)
@@ -214,16 +192,15 @@ def _search(
     while True:
         state = _fresh_state(adjacency, around, limits, scans_of_each, stop, scratch, capacity)
         found = run(adjacency, around.plan, state)
-        scratch.stamp = int(state.counts[STAMP])
-        if not state.counts[FULL]:
+        scratch.stamp = int(state.counts[tally.STAMP])
+        if not state.counts[tally.FULL]:
             return state, found
         capacity *= 8
 
 
 def _edge_steps(plan: Plan) -> list[int]:
     """Return the step of each edge of the pattern."""
-    edges = plan.steps[EDGE]
-    steps: list[int] = edges.argsort(kind="stable")[edges.tolist().count(-1) :].tolist()
+    steps: list[int] = plan.edge.argsort(kind="stable")[plan.edge.tolist().count(-1) :].tolist()
     return steps
 
 
@@ -238,42 +215,33 @@ def _fresh_state(
 ) -> State:
     """Return the state in which a search begins; arguments as in `_search`."""
     plan, k = around.plan, limits.matches
-    steps, nodes, size = plan.steps.shape[1], plan.nodes.shape[1], len(adjacency.indptr) - 1
-    rows = sum(plan.nodes[CLOSES if plan.eager else INFORMS].tolist())
+    steps, nodes, size = plan.steps, plan.nodes, len(adjacency.indptr) - 1
+    rows = sum((plan.closes if plan.eager else plan.informs).tolist())
     arrays = scratch.arrays(capacity, size, rows, nodes)
-    counts = np.zeros(COUNTS, np.int64)
-    counts[STAMP], counts[MATCH], counts[CAPACITY] = scratch.stamp, -1, scratch.capacity
-    counts[MAX_SCANS], counts[SCANS_OF_EACH], counts[MAX_BINDINGS] = around.scans, scans_of_each, limits.bindings
-    counts[CERTAIN_BELOW], counts[GIVEN] = around.certain_below, len(around.given)
-    counts[EDGES] = steps - plan.steps[EDGE].tolist().count(-1)
-    of_steps, of_nodes = np.zeros((STEP_COLUMNS, steps + 1), np.int64), np.zeros((NODE_COLUMNS, nodes), np.int64)
+    counts = np.zeros(tally.COUNTS, np.int64)
+    counts[tally.STAMP], counts[tally.MATCH], counts[tally.CAPACITY] = scratch.stamp, -1, scratch.capacity
+    counts[tally.MAX_SCANS], counts[tally.SCANS_OF_EACH] = around.scans, scans_of_each
+    counts[tally.MAX_BINDINGS], counts[tally.EDGES] = limits.bindings, steps - plan.edge.tolist().count(-1)
+    counts[tally.CERTAIN_BELOW], counts[tally.GIVEN] = around.certain_below, len(around.given)
+    of_steps, of_nodes = np.zeros((7, steps + 1), np.int64), np.zeros((10, nodes), np.int64)
     of_steps[1] = of_nodes[1] = -1  # free to choose
     keys, costs = np.empty(k * (steps + nodes), np.int64), np.empty(k + 1, np.int64)
     keys.fill(-1)
     costs.fill(limits.cost)
-    return State(
-        of_steps,
-        of_nodes,
-        np.zeros((2, (steps + 1) * nodes), np.int64),
-        keys,
-        costs,
-        np.empty(steps + nodes, np.int64),
-        np.empty(k, np.int64),
-        np.zeros(k, np.int64),
-        around.given.reshape(-1),
-        counts,
-        stop,
-        np.empty(plan.relations * max(plan.level_count, 1), np.int64),
-        *arrays,
-    )
+    slots = np.empty(plan.relations * max(plan.level_count, 1), np.int64)
+    key_at_hand, best_costs, truncated = np.empty(steps + nodes, np.int64), np.empty(k, np.int64), np.zeros(k, np.int64)
+    of_matches = (keys, costs, key_at_hand, best_costs, truncated, around.given.reshape(-1))
+    sets = np.zeros((2, (steps + 1) * nodes), np.int64)
+    parts: tuple[Any, ...] = (*of_steps, *of_nodes, *sets, *of_matches, counts, stop, slots, *arrays, k)
+    return ProgressOf(*parts)
 
 
 def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list[Match]:
     """Read the matches from the state in which a search ended."""
-    edge_steps, nodes, counts = _edge_steps(plan), plan.nodes.shape[1], state.counts
+    edge_steps, nodes, counts = _edge_steps(plan), plan.nodes, state.counts
     edges = len(edge_steps)
-    entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
-    facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.backward_triples))
+    entities = grouped(state.bindings[: counts[tally.BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
+    facts = grouped(state.facts[: counts[tally.FACTS]], found * edges, len(adjacency.backward_triples))
     keys = state.keys.reshape(len(state.best_costs), -1)
     matches, cut = [], bool(state.truncated[:found].any())
     for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), keys[:found].tolist(), strict=True)):
