@@ -371,12 +371,7 @@ class Executor(PartsByQueries):
         """Return what the database held when this was first called, or what it holds now if `refresh`."""
 
     def run(
-        self,
-        query: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        limit: int = LIMIT,
-        timeout: float = TIMEOUT,
+        self, query: str, parameters: Mapping[str, Any] | None = None, *, limit: int = LIMIT, timeout: float = TIMEOUT
     ) -> Rows:
         """Run a query that only reads.
 

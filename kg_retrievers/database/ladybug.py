@@ -263,12 +263,7 @@ class LadybugExecutor(DatabaseExecutor):
     _temporary: str = ""
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        key: str = "key",
-        label: str | None = "label",
-        max_memory: int | None = MAX_MEMORY,
+        self, path: str | Path, *, key: str = "key", label: str | None = "label", max_memory: int | None = MAX_MEMORY
     ) -> None:
         """Open the database."""
         _check_memory(max_memory)
@@ -287,11 +282,7 @@ class LadybugExecutor(DatabaseExecutor):
 
     @classmethod
     def from_graph(
-        cls,
-        graph: KnowledgeGraph,
-        path: str | Path | None = None,
-        *,
-        max_memory: int | None = MAX_MEMORY,
+        cls, graph: KnowledgeGraph, path: str | Path | None = None, *, max_memory: int | None = MAX_MEMORY
     ) -> Self:
         """Write a graph to a new database and open it; see `load_graph` for what it looks like.
 

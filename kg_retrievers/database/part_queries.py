@@ -17,13 +17,7 @@ from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kg_retrievers.database.properties import (
-    Recorder,
-    conditions_on,
-    node_attributes,
-    parameters_of,
-    properties_of,
-)
+from kg_retrievers.database.properties import Recorder, conditions_on, node_attributes, parameters_of, properties_of
 from kg_retrievers.database.rendering import TYPE_OF, key_of
 from kg_retrievers.database.schema import (
     DatabaseSchema,

@@ -102,9 +102,7 @@ class StoredPath:
 
 
 def resolve(
-    rows: Sequence[Sequence[Any]],
-    schema: DatabaseSchema,
-    find_nodes: Callable[[list[Hashable]], Iterable[StoredNode]],
+    rows: Sequence[Sequence[Any]], schema: DatabaseSchema, find_nodes: Callable[[list[Hashable]], Iterable[StoredNode]]
 ) -> tuple[tuple[tuple[Any, ...], ...], dict[str, str]]:
     """Turn stored values into values by entity key.
 

@@ -17,15 +17,7 @@ from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
 from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
-from kg_retrievers.database.sparql.terms import (
-    Blank,
-    Solutions,
-    Term,
-    is_sendable,
-    read_term,
-    value_term,
-    written_term,
-)
+from kg_retrievers.database.sparql.terms import Blank, Solutions, Term, is_sendable, read_term, value_term, written_term
 from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
 from kg_retrievers.database.values import Relationship, Rows
 from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError

@@ -11,22 +11,11 @@ from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.exports import (
-    export_rows,
-    is_apoc_row,
-    is_neo4j_header,
-    read_apoc,
-    read_neo4j_files,
-)
+from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf.wikidata import is_wikidata
-from kg_retrievers.graph.readers.tables.delimited import (
-    find_layout,
-    first_rows,
-    read_entity_table,
-    read_fact_table,
-)
+from kg_retrievers.graph.readers.tables.delimited import find_layout, first_rows, read_entity_table, read_fact_table
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, json_rows, numbered, read_json
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile

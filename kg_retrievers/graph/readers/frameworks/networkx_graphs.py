@@ -91,9 +91,7 @@ def _check_directed(graph: nx.Graph[Any], who: str) -> None:
         )
 
 
-def _edges(
-    graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any],
-) -> Iterator[tuple[Any, Any, Any, Mapping[str, Any]]]:
+def _edges(graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any]) -> Iterator[tuple[Any, Any, Any, Mapping[str, Any]]]:
     """Yield the ends, the key and the attributes of each edge."""
     if graph.is_multigraph():
         yield from graph.edges(keys=True, data=True)

@@ -16,14 +16,7 @@ from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
-from kg_retrievers.graph.readers.tables.cells import (
-    Encoded,
-    cell_text,
-    encode,
-    is_nothing,
-    listed_texts,
-    plain_texts,
-)
+from kg_retrievers.graph.readers.tables.cells import Encoded, cell_text, encode, is_nothing, listed_texts, plain_texts
 from kg_retrievers.graph.readers.text_files import (
     ATTRIBUTE_PREFIX,
     ENTITY,
@@ -324,12 +317,7 @@ class FrameReader:
         return _Texts(column.codes, [*texts, None], problems)
 
     def _add_batch(
-        self,
-        roles: Roles,
-        batch: Sequence[Encoded],
-        names: Sequence[str],
-        further: Sequence[str],
-        lines: Array | None,
+        self, roles: Roles, batch: Sequence[Encoded], names: Sequence[str], further: Sequence[str], lines: Array | None
     ) -> None:
         has_source = roles.source is not None
         if len(batch) == 3 + has_source and all(column.codes is None for column in batch):
@@ -355,11 +343,7 @@ class FrameReader:
             self._add_values(names[position], self._texts(batch[position]), kept, head_ids)
 
     def _add_plain_rows(
-        self,
-        heads: Sequence[str],
-        relations: Sequence[str],
-        tails: Sequence[str],
-        sources: Sequence[str] | None = None,
+        self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str], sources: Sequence[str] | None = None
     ) -> None:
         """Add rows whose cells are all texts without white space around them."""
         builder = self._builder
