@@ -11,6 +11,7 @@ from typing import Any, get_args
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, quoted, unread
 from kg_retrievers.graph import GraphBuilder, Triple
 from kg_retrievers.graph.attributes import SOURCE, AttributeCondition, attribute_set
+from kg_retrievers.graph.readers.frameworks.attributes import titled
 from kg_retrievers.graph.values import Comparison
 
 #: The types of numbers that Python and LadybugDB compare alike.
@@ -127,9 +128,7 @@ def node_attributes(
     called = read.get(schema.label) if schema.label else None
     if called not in (None, ""):
         read = {name: value for name, value in read.items() if name != schema.label} | {"label": called}
-    title = read.get("title")
-    if isinstance(title, str) and title and not any(read.get(name) for name in ("label", "name")):
-        read = {name: value for name, value in read.items() if name != "title"} | {"label": title}
+    read = titled(read)
     return read if schema.types is not None else read | {"types": sorted(labels)}
 
 

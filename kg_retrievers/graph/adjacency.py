@@ -338,20 +338,15 @@ def triple_of(adjacency: Adjacency, entity: Any, entry: Any) -> Any:
 # --- labels: for compiled code too ------------------------------------------------------------------------------------
 
 
-@overload
-def label_of(relation: int, backward: int) -> int: ...
-@overload
-def label_of(relation: Array, backward: int) -> Array: ...
-@overload
-def label_of(relation: Array, backward: Bools) -> Array: ...
-def label_of(relation: Any, backward: Any) -> Any:
+def label_of(relation: Label, backward: Any) -> Label:
     """Return the label of a relation, crossed from head to tail, or `backward` from tail to head.
 
     Example:
         >>> label_of(3, False), label_of(3, True), label_of(np.array([0, 3]), True).tolist()
         (6, 7, [1, 7])
     """
-    return 2 * relation + backward
+    label: Label = 2 * relation + backward
+    return label
 
 
 def relation_of(label: Label) -> Label:

@@ -24,7 +24,7 @@ import numpy as np
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Scalar, literal_value, short
-from kg_retrievers.graph.values import Comparison, Value, holds
+from kg_retrievers.graph.values import Comparison, holds
 
 #: What an attribute may be: a text, a number, a truth value, or a list of these. A date is a text in ISO 8601.
 AttributeValue: TypeAlias = Scalar | list[Scalar]
@@ -324,10 +324,6 @@ def _check_name(name: str, names: Sequence[str]) -> None:
         )
 
 
-def _wants_absent(wanted: Wanted) -> bool:
-    return wanted is None or (isinstance(wanted, Collection) and not isinstance(wanted, str | bytes) and None in wanted)
-
-
 def _condition(name: str, wanted: Wanted) -> AttributeCondition:
     """Return the condition on an attribute.
 
@@ -338,7 +334,7 @@ def _condition(name: str, wanted: Wanted) -> AttributeCondition:
         several = [wanted] if isinstance(wanted, str | bytes) or not isinstance(wanted, Collection) else [*wanted]
         equals = [_scalar(name, one) for one in several if one is not None]
         passes = partial(_is_among, equals)
-        return AttributeCondition(name, passes, absent=_wants_absent(wanted), among=_written_so(equals))
+        return AttributeCondition(name, passes, absent=None in several, among=_written_so(equals))
     if not wanted or any(one not in _COMPARISONS for one in wanted):
         raise InvalidArgumentError(f"view: {name!r} takes comparisons of {listed(_COMPARISONS)}, got {short(wanted)}.")
     limits = [(comparison, _scalar(name, limit)) for comparison, limit in wanted.items()]
@@ -429,7 +425,3 @@ def _scalar(name: str, wanted: object) -> Scalar:
             f"view: {name!r} takes a text, number, date or truth value, but got {short(wanted)}."
         )
     return plain
-
-
-def _limit(name: str, wanted: object) -> Value:
-    return literal_value(_scalar(name, wanted))

@@ -111,8 +111,10 @@ class GraphBuilder:
         aliases: Mapping[str, Sequence[str]] | None = None,
         types: Mapping[str, Sequence[str]] | None = None,
         relation_labels: Mapping[str, str] | None = None,
+        *,
+        format: str = "",
     ) -> None:
-        """Begin with descriptions, if there are some."""
+        """Begin with descriptions, if there are some, and the name of the format that is read."""
         self.labels: dict[str, str] = dict(labels or {})
         self.aliases: dict[str, Sequence[str]] = dict(aliases or {})
         self.types: dict[str, Sequence[str]] = dict(types or {})
@@ -122,7 +124,7 @@ class GraphBuilder:
         self.prefixes: dict[str, str] = {}
         self.type_ids: dict[str, str] = {}
         self.skipped = 0
-        self.reading = Reading()
+        self.reading = Reading(format)
         self._entities, self._relations, self._sets = TextIds(), TextIds(), TextIds()
         self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
         self._triple_sets = array("i")  # empty until a triple has attributes

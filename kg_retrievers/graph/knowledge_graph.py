@@ -262,10 +262,6 @@ cannot hold with on_loss="drop".
         """
         write_graph(self._content(), path, format, entities, on_loss)
 
-    def to_triples(self) -> list[Triple]:
-        """Return all triples in the order of their ids, as `from_triples` takes them."""
-        return [Triple(fact.head, fact.relation, fact.tail) for fact in self._content().facts()]
-
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return a MultiDiGraph that holds all but `text_relations`, as `from_networkx` takes it.
 

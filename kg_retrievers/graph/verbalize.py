@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from io import StringIO
-from typing import Any, Literal, Protocol, TypeGuard, get_args
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, get_args
 from unicodedata import category, combining
 
 from kg_retrievers.errors import InvalidArgumentError
@@ -245,6 +245,11 @@ _relation_text = lru_cache(maxsize=10_000)(readable)
 ATTRIBUTE_LENGTH = 200
 
 
+#: Returns what an entity is called by its key, and what a fact says between its ends.
+Label: TypeAlias = Callable[[str], str]
+Said: TypeAlias = Callable[[Triple], str]
+
+
 def relation_words(triple: Triple) -> str:
     """Return the relation of a fact in words."""
     return _relation_text(triple.relation)
@@ -271,7 +276,7 @@ def _value_text(value: object) -> str:
     return text if len(text) <= ATTRIBUTE_LENGTH else f"{text[: ATTRIBUTE_LENGTH - 3]}..."
 
 
-def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Callable[[Triple], str]:
+def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Said:
     """Return what gives the relation of a fact in words, and its attributes behind it.
 
     Example:
@@ -282,7 +287,7 @@ def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Call
     return lambda triple: " ".join(filter(None, [relation_words(triple), attribute_words(attributes.get(triple, ()))]))
 
 
-def words_of_documents(documents: Iterable[HasMetadata]) -> Callable[[Triple], str]:
+def words_of_documents(documents: Iterable[HasMetadata]) -> Said:
     """Return what gives the relations of the facts of Documents in words, with their attributes."""
     found = dict[Triple, Iterable[Mapping[str, Any]]]()
     for document in documents:
@@ -293,9 +298,7 @@ def words_of_documents(documents: Iterable[HasMetadata]) -> Callable[[Triple], s
     return words_with(found)
 
 
-def triple_lines(
-    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def triple_lines(triples: Iterable[Triple], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return a line for each triple, in stored direction.
 
     The lines are for reading: names may hold "->".
@@ -312,9 +315,7 @@ def triple_lines(
     return [as_data(f"{label(one.head)} -> {said(one)} -> {label(one.tail)}") for one in triples]
 
 
-def numbered_lines(
-    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def numbered_lines(triples: Iterable[Triple], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return `triple_lines`, each preceded by its number, so that it can be cited.
 
     Example:
@@ -324,9 +325,7 @@ def numbered_lines(
     return [f"[{number}] {line}" for number, line in enumerate(triple_lines(triples, label, said), 1)]
 
 
-def grouped_lines(
-    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def grouped_lines(triples: Iterable[Triple], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return a line for each head and relation with all tails, in order of first occurrence.
 
     The lines are for reading: names may hold "->" or ";".
@@ -347,10 +346,7 @@ def grouped_lines(
 
 
 def table_lines(
-    triples: Iterable[Triple],
-    label: Callable[[str], str] = str,
-    said: Callable[[Triple], str] = relation_words,
-    entities: Iterable[str] = (),
+    triples: Iterable[Triple], label: Label = str, said: Said = relation_words, entities: Iterable[str] = ()
 ) -> list[str]:
     r"""Return the rows of two CSV tables, entities and then triples, with an empty line between them.
 
@@ -399,9 +395,7 @@ def _csv_rows(rows: Iterable[Sequence[object]]) -> list[str]:
     return written.getvalue().removesuffix("\n").split("\n")
 
 
-def path_lines(
-    paths: Iterable[Path], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def path_lines(paths: Iterable[Path], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return a line for each path, with arrows in the direction in which each triple is stored.
 
     The lines are for reading: names may hold "->" or "<-".
@@ -427,10 +421,7 @@ def path_lines(
 
 
 def walk_lines(
-    triples: Iterable[Triple],
-    label: Callable[[str], str] = str,
-    said: Callable[[Triple], str] = relation_words,
-    paths: object = (),
+    triples: Iterable[Triple], label: Label = str, said: Said = relation_words, paths: object = ()
 ) -> list[str]:
     """Return a line for each known walk over the triples, then one for each triple that is on none of them.
 
@@ -570,8 +561,8 @@ def verbalize(
     triples: Sequence[Triple],
     *,
     style: Style = "grouped",
-    label: Callable[[str], str] = str,
-    said: Callable[[Triple], str] = relation_words,
+    label: Label = str,
+    said: Said = relation_words,
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
     paths: object = (),

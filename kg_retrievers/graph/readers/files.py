@@ -268,15 +268,13 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
 
 def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    builder = GraphBuilder()
-    builder.reading.format = SHOWN[str(format)]
+    builder = GraphBuilder(format=SHOWN[str(format)])
     add_rows(TextFile(path, options), builder, with_facts=True, is_array=format == "json")
     return builder
 
 
 def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    builder = GraphBuilder()
-    builder.reading.format = SHOWN["neo4j-csv"]
+    builder = GraphBuilder(format=SHOWN["neo4j-csv"])
     read_neo4j_files(csv_files(path) if os.path.isdir(path) else [path], options, builder)
     return builder
 
@@ -285,8 +283,7 @@ def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> 
     start = _json_start(path, options)
     if re.match(r'\{\s*"(?:nodes|rels|relationships|style)"', start):
         return _read_node_link(path, format, options)
-    builder, file = GraphBuilder(), TextFile(path, options)
-    builder.reading.format = SHOWN["apoc-jsonl"]
+    builder, file = GraphBuilder(format=SHOWN["apoc-jsonl"]), TextFile(path, options)
     read_apoc(file, builder, json_rows(file, is_array=start.startswith("[")))
     return builder
 
@@ -294,12 +291,9 @@ def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
 
-    builder = GraphBuilder()
-    table = ArrowFile(path, str(format), options.limits)
-    named = [*(options.columns or ()), *(None,) * 4][:4]
-    FrameReader(builder, options.on_error, path, options.limits, options.attributes).add_facts(
-        table, named, options.facts
-    )
+    builder, table = GraphBuilder(), ArrowFile(path, str(format), options.limits)
+    reader = FrameReader(builder, options.on_error, path, options.limits, options.attributes)
+    reader.add_facts(table, options.named_columns, options.facts)
     return builder
 
 
@@ -311,8 +305,7 @@ def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions
     if rows is None:
         return read_node_link(path, document, options)
     options.check_known(path, "apoc-jsonl")
-    builder = GraphBuilder()
-    builder.reading.format = SHOWN["apoc-jsonl"] if "rels" in document else "arrows.app JSON"
+    builder = GraphBuilder(format=SHOWN["apoc-jsonl"] if "rels" in document else "arrows.app JSON")
     read_apoc(file, builder, numbered(file, rows))
     return builder
 

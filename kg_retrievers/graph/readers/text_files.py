@@ -92,6 +92,11 @@ class FileOptions:
         given = {name: value for name, value in values.items() if value != getattr(default, name)}
         return {name: [*value] if name in ("columns", "facts") else value for name, value in given.items()}
 
+    @property
+    def named_columns(self) -> list[str | None]:
+        """The columns of heads, relations, tails and sources, None for those that are not named."""
+        return [*(self.columns or ()), None, None, None, None][:4]
+
     def check_columns(self, has_source: bool) -> None:
         """Check that `columns` names three columns, or four where one of them may be the source.
 

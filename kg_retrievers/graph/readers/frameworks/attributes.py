@@ -147,6 +147,19 @@ class AttributeReader:
         return texts
 
 
+def titled(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of a node of a database with "title" as label if there is neither "label" nor "name".
+
+    Example:
+        >>> titled({"title": "Her"}), titled({"title": "Dr", "name": "Ann"})
+        ({'label': 'Her'}, {'title': 'Dr', 'name': 'Ann'})
+    """
+    title = properties.get("title")
+    if isinstance(title, str) and title and not (properties.get("label") or properties.get("name")):
+        properties = {name: value for name, value in properties.items() if name != "title"} | {"label": title}
+    return properties
+
+
 def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> list[str] | None:
     """Return the text of a value, or of each in a list, also of one that is written in JSON; None where one has none.
 

@@ -34,8 +34,7 @@ def read_graph_document_rows(
     Raises:
         InvalidArgumentError: If something is no such document, or a node has no id.
     """
-    builder = GraphBuilder()
-    builder.reading.format = "GraphDocument"
+    builder = GraphBuilder(format="GraphDocument")
     reader = AttributeReader(builder, attributes, _OF_DOCUMENTS)
     named_by: Counter[str] = Counter()
     for position, document in enumerate(documents, 1):
@@ -145,8 +144,7 @@ def read_property_graph_rows(store: Any, *, attributes: Attributes = "facts") ->
     """
     store = getattr(store, "property_graph_store", store)
     nodes, triplets = _content(store)
-    builder = GraphBuilder()
-    builder.reading.format = "LlamaIndex property graph"
+    builder = GraphBuilder(format="LlamaIndex property graph")
     reader = AttributeReader(builder, attributes, _OF_STORES)
     chunks = {id: node for id, node in nodes.items() if _is_chunk(node)}
     builder.reading.leave_out("text chunks", len(chunks))

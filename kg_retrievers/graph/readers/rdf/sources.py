@@ -480,9 +480,8 @@ def _build(statements: Statements, format: str, declared: dict[str, str], skippe
     longest, limit = max(map(len, statements.ids), default=0), statements.options.limits.cell_length
     if longest > limit:
         raise limit_error(statements.place, None, f"an IRI of {longest:,} characters", "cell_length", longest)
-    builder = GraphBuilder()
+    builder = GraphBuilder(format=format)
     builder.skipped = skipped
-    builder.reading.format = format
     prefixes = Prefixes({**declared, **statements.options.prefixes})
     builder.reading.options = given_options(statements.options, prefixes)
     take_foreign(statements)

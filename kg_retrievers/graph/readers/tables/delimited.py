@@ -34,8 +34,8 @@ BATCH_ROWS = 1 << 10
 #: How many rows decide how a table is written.
 FIRST_ROWS = 20
 
-#: How many characters of them are looked at.
-FIRST_LENGTH = 1 << 20
+#: How many characters of each are looked at.
+FIRST_LENGTH = 1 << 16
 
 _NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "pipes", " ": "spaces"}
 
@@ -94,7 +94,10 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
         return Layout(format or "csv", delimiter, format not in ("tsv", "pipe"))
     if format in ("tsv", "pipe"):
         return _tabs(file, width) if format == "tsv" else PIPES
-    begin, lines = first_lines(file)
+    # The lines that are not blank, each with its line break.
+    numbered = ((file.line, line) for line in file.lines() if not line.isspace())
+    first = [(number, line[:FIRST_LENGTH]) for number, line in islice(numbered, FIRST_ROWS)]
+    lines = [line for _, line in first]
     if not lines:
         return Layout("csv", ",", True) if format else TABS
     candidates = [Layout("csv", delimiter, True) for delimiter in ",;\t|"]
@@ -112,7 +115,7 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     file.fail(
         f"cannot tell the format from this first line, {short(lines[0])}: neither tabs, commas, semicolons, pipes nor "
         f"spaces split the first lines into {width} cells or more.",
-        begin,
+        first[0][0],
         hint_python='Give delimiter="...", or format="tsv", "csv", "pipe" or "jsonl".',
         hint_shell="Give --read delimiter=C, or --read format=tsv, csv, pipe or jsonl.",
     )
@@ -146,20 +149,6 @@ def _csv_rows(file: TextFile, lines: Iterator[str], layout: Layout) -> Any:
     csv.field_size_limit(max(most, csv.field_size_limit()))  # of the whole process, which `csv` does not let us narrow
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
     return csv.reader(lines, delimiter=layout.delimiter, quoting=quoting, strict=True)
-
-
-def first_lines(file: TextFile) -> tuple[int, list[str]]:
-    """Return the first lines that are not blank, each with its line break, and the number of the first of them."""
-    lines: list[str] = []
-    begin = length = 0
-    for text in file.lines():
-        length += len(text)
-        if not text.isspace():
-            begin = begin or file.line
-            lines.append(text[:FIRST_LENGTH])
-        if len(lines) == FIRST_ROWS or length > FIRST_LENGTH:
-            break
-    return begin, lines
 
 
 def split_rows(file: TextFile, layout: Layout, lines: Iterator[str] | None = None, last: int = 0) -> Iterator[Row]:
@@ -329,7 +318,7 @@ def read_fact_table(file: TextFile, layout: Layout, first: Sequence[Row], builde
         file.fail(f"facts names {strange}, but the columns are {header}.")
     table = TextTable(file, layout, header or [*Triple._fields], header is not None)
     reader = FrameReader(builder, options.on_error, file.path, attributes=options.attributes)
-    reader.add_facts(table, [*(options.columns or ()), *(None,) * 4][:4], options.facts)
+    reader.add_facts(table, options.named_columns, options.facts)
     if header is None:
         builder.reading.understood["columns"] = "head, relation, tail; the first row is a fact"
 

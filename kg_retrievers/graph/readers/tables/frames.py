@@ -304,17 +304,7 @@ class FrameReader:
         most = self._limits.cell_length if self._limits else None
         if (plain := plain_texts(column.values, most)) is not None:
             return _Texts(column.codes, [*plain, None], {})
-        texts: list[str | None] = []
-        problems: dict[int, str] = {}
-        for value in column.values:
-            try:
-                text = cell_text(value)
-            except ValueError as error:
-                problems[len(texts)], text = str(error), None
-            if text is not None and most is not None and len(text) > most:
-                problems[len(texts)], text = f"a cell of {len(text):,} characters", None
-            texts.append(text)
-        return _Texts(column.codes, [*texts, None], problems)
+        return self._values(column, cell_text)
 
     def _add_batch(
         self, roles: Roles, batch: Sequence[Encoded], names: Sequence[str], further: Sequence[str], lines: Array | None
@@ -380,18 +370,26 @@ class FrameReader:
 
     def _attributes(self, column: Encoded) -> _Texts:
         """Return a column as attributes; in a file, numbers and lists are written as in JSON."""
+        found = self._values(column, lambda cell: plain_attribute(cell.strip() if isinstance(cell, str) else cell))
+        if self._path is None:
+            return found
+        pairs = zip([*column.values, None], found.texts, strict=True)
+        read = [read_attribute_cell(text) if text and isinstance(cell, str) else text for cell, text in pairs]
+        return found._replace(texts=read)
+
+    def _values(self, column: Encoded, read: Callable[[Any], Any]) -> _Texts:
+        """Read the distinct cells of a column."""
         values: list[Any] = []
         problems: dict[int, str] = {}
         most = self._limits.cell_length if self._limits else None
         for cell in column.values:
             try:
-                value = plain_attribute(cell.strip() if isinstance(cell, str) else cell)
-                if most is not None and len(str(value)) > most:
+                value = read(cell)
+                if most is not None and value is not None and len(str(value)) > most:
                     raise ValueError(f"a cell of {len(str(value)):,} characters")
             except NO_ATTRIBUTE as error:
                 problems[len(values)], value = str(error), None
-            is_written = isinstance(cell, str) and self._path is not None
-            values.append(read_attribute_cell(value) if is_written and value is not None else value)
+            values.append(value)
         codes = np.arange(len(values)) if column.codes is None else column.codes
         return _Texts(codes, [*values, None], problems)
 
