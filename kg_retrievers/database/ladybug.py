@@ -372,32 +372,24 @@ class LadybugExecutor(DatabaseExecutor):
         return Fetched(columns, rows)
 
     def _error(self, error: SessionError, query: str, timeout: float) -> Exception:
-        reason = error.reason
+        reason, who = error.reason, "LadybugExecutor"
         match error.failure:
             case "closed":
                 return DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Open it again.")
             case "cancelled":
-                return DatabaseCancelledError("LadybugExecutor: the query was cancelled and stopped.")
+                return DatabaseCancelledError(f"{who}: the query was cancelled and stopped.")
             case "interrupted":
                 return self._too_long(timeout)
             case "memory":
-                return DatabaseMemoryError(
-                    f"LadybugExecutor: the query needs more memory than it may take ({reason}); it was: {query:.1000}",
-                    query,
-                    reason,
-                    hint_python="Make it smaller, or raise max_memory.",
-                    hint_shell="Make it smaller.",
-                )
+                told = f"{who}: the query needs more memory than it may take ({reason}); it was: {query:.1000}"
+                hints = {"hint_python": "Make it smaller, or raise max_memory.", "hint_shell": "Make it smaller."}
+                return DatabaseMemoryError(told, query, reason, **hints)
             case "crashed":
-                return DatabaseCrashError(
-                    f"LadybugExecutor: the query took the database down ({reason}); nothing was lost, and the next "
-                    f"query can be run. Write it in another way; it was: {query:.1000}",
-                    query,
-                    f"The query took the database down ({reason}).",
-                )
-            case _:
-                message = f"LadybugExecutor: LadybugDB refused the query: {reason} Correct the query; it was: {query}"
-                return DatabaseQueryError(message, query, reason)
+                told = f"{who}: the query took the database down ({reason}); nothing was lost, and the next query can "
+                told += f"be run. Write it in another way; it was: {query:.1000}"
+                return DatabaseCrashError(told, query, f"The query took the database down ({reason}).")
+        told = f"{who}: LadybugDB refused the query: {reason} Correct the query; it was: {query}"
+        return DatabaseQueryError(told, query, reason)
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
         schema = self.schema()

@@ -261,9 +261,12 @@ class GraphBuilder:
         del triples
         columns: dict[str, Array] = adjacency.columns()
         columns |= _table("entities", self._entities)
-        columns |= self._relation_columns()
+        names, kinds = relation_names(self._relations, self.relation_labels), TextIds()
+        columns |= _table("relations", names)
+        columns |= {} if names == [*self._relations] else _table("relation_ids", self._relations)
         columns |= self._name_columns() if self.labels or self.aliases else {}
-        columns |= self._type_columns()
+        types = self._described("type", "types", self.types, kinds)
+        columns |= type_columns(_texts(kinds), types, len(self._entities))
         columns |= self._datatype_columns()
         columns |= attributes
         return columns, given - unique
@@ -279,11 +282,6 @@ class GraphBuilder:
         sets[: len(self._triple_sets)] = np.frombuffer(self._triple_sets, np.intc)
         return triples, attribute_columns([*self._sets], Pairs(triple_of, sets), len(triples.heads))
 
-    def _relation_columns(self) -> dict[str, Array]:
-        names = relation_names(self._relations, self.relation_labels)
-        columns = _table("relations", names)
-        return columns if names == [*self._relations] else columns | _table("relation_ids", self._relations)
-
     def _name_columns(self) -> dict[str, Array]:
         names, size = TextIds(), len(self._entities)
         for key, label in self.labels.items():
@@ -292,11 +290,6 @@ class GraphBuilder:
         labels = np.fromiter(map(names.__getitem__, called), np.int32, size)
         aliases = self._described("alias", "aliases", self.aliases, names)
         return name_columns(_texts(names), labels, aliases)
-
-    def _type_columns(self) -> dict[str, Array]:
-        kinds = TextIds()
-        types = self._described("type", "types", self.types, kinds)
-        return type_columns(_texts(kinds), types, len(self._entities))
 
     def _described(self, one: str, many: str, described: Mapping[str, Sequence[str]], ids: TextIds) -> Pairs:
         """Return the entities that have further texts, ascending, and the ids of the texts."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar, Literal
+from importlib.resources import files
+from typing import Any, ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import Prefixes
@@ -142,31 +144,5 @@ def _list(iris: Sequence[str]) -> str:
     return ", ".join(f"<{iri}>" for iri in iris)
 
 
-_WIKIBASE = "http://wikiba.se/ontology#"
-
 #: What is known of public endpoints: their address, and how their triples are read.
-PRESETS: Mapping[Preset, tuple[str, Vocabulary]] = {
-    "wikidata": (
-        "https://query.wikidata.org/sparql",
-        Vocabulary(
-            label_predicates=("rdfs:label",),
-            alias_predicates=("skos:altLabel",),
-            type_predicates=("wdt:P31",),
-            namespaces=("wdt:",),
-            listing=f"?named <{_WIKIBASE}directClaim> ?relation",
-            unless=f"?property <{_WIKIBASE}directClaim> ?relation ; "
-            f"<{_WIKIBASE}propertyType> <{_WIKIBASE}ExternalId> .",
-        ),
-    ),
-    "dbpedia": (
-        "https://dbpedia.org/sparql",
-        Vocabulary(
-            label_predicates=("rdfs:label", "foaf:name"),
-            alias_predicates=("skos:altLabel", "dbo:alias"),
-            namespaces=("dbo:",),
-            listing="VALUES ?kind { <http://www.w3.org/2002/07/owl#ObjectProperty> "
-            "<http://www.w3.org/2002/07/owl#DatatypeProperty> } "
-            "?relation <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> ?kind . BIND(?relation AS ?named)",
-        ),
-    ),
-}
+PRESETS: Mapping[Preset, Mapping[str, Any]] = json.loads((files(__package__) / "presets.json").read_text("utf-8"))

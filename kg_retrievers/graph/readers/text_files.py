@@ -297,27 +297,19 @@ def find_column(names: Sequence[str], wanted: Sequence[str], taken: Sequence[str
     return None
 
 
-def find_roles(
-    names: Sequence[str],
-    head: str | None = None,
-    relation: str | None = None,
-    tail: str | None = None,
-    source: str | None = None,
-) -> Roles | None:
+def find_roles(names: Sequence[str], given: Sequence[str | None] = (None,) * 4) -> Roles | None:
     """Return which columns hold head, relation and tail, and the source; None where one of the three is not found.
 
     Args:
         names: The names of all columns.
-        head: The name of the column with heads, where the user names it.
-        relation: The same of the relations.
-        tail: The same of the tails.
-        source: The same of the sources.
+        given: The columns of heads, relations, tails and sources, None for those that the user does not name.
 
     Example:
         >>> find_roles(["subject", "predicate", "object", "source"])
         Roles(head='subject', relation='predicate', tail='object', source='source')
     """
-    named = [name for name in (head, relation, tail, source) if name is not None]
+    head, relation, tail, source = given
+    named = [name for name in given if name is not None]
     head = head or find_column(names, HEAD, named)
     tail = tail or find_column(names, TAIL, named)
     relation = relation or find_column(names, RELATION, [*named, *filter(None, (head, tail))])

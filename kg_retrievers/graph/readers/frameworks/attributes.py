@@ -31,6 +31,17 @@ _USED = {
     "attributes of facts": "edge attributes ",
 }
 
+#: The datatypes of single values.
+_DATATYPES: Mapping[type, str | None] = {
+    str: None,
+    bool: "xsd:boolean",
+    int: "xsd:integer",
+    float: "xsd:double",
+    Decimal: "xsd:decimal",
+    datetime: "xsd:dateTime",
+    date: "xsd:date",
+}
+
 _DROPPED = '{} (attributes="facts" keeps it)'
 
 
@@ -196,22 +207,9 @@ def _values(value: Any) -> Iterator[Any]:
 
 def _scalar(value: Any) -> tuple[str, str | None] | None:
     """Return the text and datatype of a single value; None of any other."""
-    match value:
-        case str():
-            return value, None
-        case bool():
-            return str(value).lower(), "xsd:boolean"
-        case int():
-            return str(value), "xsd:integer"
-        case float():
-            return str(value), "xsd:double"
-        case Decimal():
-            return str(value), "xsd:decimal"
-        case datetime():
-            return value.isoformat(), "xsd:dateTime"
-        case date():
-            return value.isoformat(), "xsd:date"
-    return None
+    datatype = next((_DATATYPES[kind] for kind in type(value).__mro__ if kind in _DATATYPES), "")
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    return None if datatype == "" else (text.lower() if isinstance(value, bool) else text, datatype)
 
 
 def _is_absent(value: Any) -> bool:

@@ -61,14 +61,16 @@ def read_graph_document_rows(
 def _add_document_node(reader: AttributeReader, node: Any) -> None:
     key, kind = _key(node), _get(node, "type") or _get(node, "label")
     properties = dict(_get(node, "properties") or {})
-    types = [] if kind is None else [kind]
-    if types == [DEFAULT_TYPE]:
+    if kind == DEFAULT_TYPE:
         reader.builder.reading.leave_out(f"type {DEFAULT_TYPE!r} (given to nodes that have none)")
-        types = []
-    own = properties.pop("types", None) or []
-    properties["types"] = [*types, *([own] if isinstance(own, str) else own)]
+    _add_type(properties, "" if kind in (None, DEFAULT_TYPE) else kind)
     properties.pop("id", None)  # stores repeat the key here
     reader.add_node(key, properties)
+
+
+def _add_type(properties: dict[str, Any], kind: Any) -> None:
+    own = properties.get("types") or []
+    properties["types"] = [*([kind] if kind else []), *([own] if isinstance(own, str) else own)]
 
 
 def _add_relationship(reader: AttributeReader, relationship: Any, source: str | None) -> None:
@@ -196,9 +198,8 @@ def _add_store_node(reader: AttributeReader, node: Any, chunks: Mapping[str, Any
         properties.pop("name", None)
     if node.label in DEFAULT_LABELS:
         reader.builder.reading.leave_out(f"label {node.label!r} (given to nodes that have none)")
-    elif node.label:
-        own = properties.get("types") or []
-        properties["types"] = [node.label, *([own] if isinstance(own, str) else own)]
+    else:
+        _add_type(properties, node.label)
     reader.add_node(node.id, properties)
 
 

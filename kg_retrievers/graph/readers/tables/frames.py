@@ -145,12 +145,9 @@ def frame_table(frame: Any, who: str) -> FrameTable:
     if has_arrow and not hasattr(frame, "iloc"):
         from kg_retrievers.graph.readers.tables.arrow_files import arrow_columns
 
-        columns = arrow_columns(frame)
-        _check_names([name for name, _ in columns], who)
-        return ColumnTable(dict(columns), kind)
+        return _named_columns(arrow_columns(frame), kind, who)
     if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):
-        _check_names([str(name) for name in frame.columns], who)
-        return ColumnTable({str(name): frame[name] for name in frame.columns}, kind)
+        return _named_columns(((str(name), frame[name]) for name in frame.columns), kind, who)
     if isinstance(frame, Mapping):
         return ColumnTable(frame, "columns")
     if isinstance(frame, Sequence) and not isinstance(frame, str) and all(isinstance(row, Mapping) for row in frame):
@@ -162,9 +159,11 @@ def frame_table(frame: Any, who: str) -> FrameTable:
     )
 
 
-def _check_names(names: Sequence[str], who: str) -> None:
-    if name := repeated_name(names):
+def _named_columns(columns: Iterable[tuple[str, Any]], kind: str, who: str) -> ColumnTable:
+    named = [*columns]
+    if name := repeated_name([name for name, _ in named]):
         raise InvalidArgumentError(f"{who}: two columns have one name, {name!r}. Rename one.")
+    return ColumnTable(dict(named), kind)
 
 
 def _encoded_column(column: Any) -> Encoded:
@@ -284,7 +283,7 @@ class FrameReader:
 
     def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
         strange = [name for name in (*named, *facts) if name is not None and name not in names]
-        roles = None if strange else find_roles(names, *named)
+        roles = None if strange else find_roles(names, named)
         if roles is not None:
             return roles._replace(source=None) if roles.source in facts else roles
         wanted = f"no column {strange[0]!r}" if strange else "no columns that are called head, relation and tail"
