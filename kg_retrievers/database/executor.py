@@ -197,18 +197,15 @@ def describe_reading(run: Run, schema: DatabaseSchema, dialect: Dialect, timeout
     if reading.left_out and schema.relations:
         query = f"MATCH (a)-[r]->(b) WHERE {lacks('a')} OR {lacks('b')} RETURN count(r) AS found"
         reading.leave_out("relationships of nodes without a key", run(query, timeout=timeout).rows[0][0])
-    for match, one, held in (("(n)", "n", schema.labels), ("()-[r]->()", "r", schema.relations)):
-        names = sorted({name for some in held for name in unread(some.properties)})
-        if names:
-            counts = ", ".join(f"count({one}.{backticked(name)}) AS c{place}" for place, name in enumerate(names))
+    for match, held, what in (
+        ("(x)", schema.labels, "node attribute {!r} with nested values or vectors"),
+        ("()-[x]->()", schema.relations, "edge attribute {!r} with vectors"),
+    ):
+        if names := sorted({name for some in held for name in unread(some.properties)}):
+            counts = ", ".join(f"count(x.{backticked(name)}) AS c{place}" for place, name in enumerate(names))
             (found,) = run(f"MATCH {match} RETURN {counts}", limit=1, timeout=timeout).rows
-            of = (
-                "node attribute {!r} with nested values or vectors"
-                if one == "n"
-                else "edge attribute {!r} with vectors"
-            )
             for name, count in zip(names, found, strict=True):
-                reading.leave_out(of.format(name), count)
+                reading.leave_out(what.format(name), count)
     return reading
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple, cast
 
 from kg_retrievers.errors import CypherSafetyError
@@ -74,6 +75,11 @@ class Token(NamedTuple):
         return text[1:-1].replace("``", "`") if text.startswith("`") else text
 
     @property
+    def is_name(self) -> bool:
+        """Whether it is a name in ASCII, in back-ticks, or an identifier of Python."""
+        return self.name.isascii() or self.text.startswith("$`") or self.name.isidentifier()
+
+    @property
     def word(self) -> str:
         """A sign, or a name without back-ticks or a word in capitals; "" for all other kinds.
 
@@ -117,25 +123,41 @@ def tokenize(query: str) -> list[Token]:
         >>> [token.text for token in tokenize("RETURN n.`my name` // all") if token.kind != "blank"]
         ['RETURN', 'n', '.', '`my name`', '// all']
     """
-    if found := _NOWHERE.search(query):
-        reason = _REASONS.get(found[0].lower(), "a character that some clients cannot send. Leave it out")
-        raise refusal(query, Token("sign", found[0], found.start()), f", {reason}")
-    tokens = list[Token]()
+    return [*cut(query, _TOKEN, _NOWHERE, _REASONS, "Cypher", refusal)]
+
+
+def cut(
+    query: str,
+    pattern: re.Pattern[str],
+    nowhere: re.Pattern[str],
+    reasons: Mapping[str, str],
+    language: str,
+    refuse: Callable[[str, Token, str], Exception],
+) -> Iterator[Token]:
+    """Yield the tokens of a query.
+
+    Args:
+        query: The text of a query.
+        pattern: Finds a token; the groups are called like the kinds of tokens.
+        nowhere: Finds what may stand nowhere.
+        reasons: Why something is no token, by its text.
+        language: What the query is written in.
+        refuse: Makes the error of a token, whose reason goes on the sentence.
+    """
+    if found := nowhere.search(query):
+        reason = reasons.get(found[0].lower(), "a character that some clients cannot send. Leave it out")
+        raise refuse(query, Token("sign", found[0], found.start()), f", {reason}")
     position = 0
     while position < len(query):
-        match = _TOKEN.match(query, position)
+        match = pattern.match(query, position)
         token = Token(cast(Kind, match.lastgroup), match[0], position) if match else None
-        if token is None or (token.kind in ("name", "parameter") and not _is_name(token)):
+        is_odd = token is not None and token.kind in ("name", "parameter") and not token.is_name
+        if token is None or is_odd:
             token = token or Token("sign", query[position], position)
-            reason = _REASONS.get(token.text, "nothing that Cypher can read. Leave it out")
-            raise refusal(query, token, f", {reason}")
-        tokens.append(token)
+            reason = reasons.get(token.text, f"nothing that {language} can read. Leave it out")
+            raise refuse(query, token, f", {reason}")
+        yield token
         position = token.end
-    return tokens
-
-
-def _is_name(token: Token) -> bool:
-    return token.name.isascii() or token.text.startswith("$`") or token.name.isidentifier()
 
 
 def without_comments(query: str) -> str:

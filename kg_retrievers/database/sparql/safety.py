@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from itertools import pairwise
 
 from kg_retrievers.database.sparql.tokens import refusal, tokenize
@@ -47,16 +48,8 @@ MAX_OFFSET, MAX_LIMIT = 1000, 1_000_000
 #: The schemes of IRIs in a query. Others, as `java:` and `bif:`, name functions of engines.
 SCHEMES = frozenset(("http", "https", "urn", "tag", "mailto", "info", "did", "doi", "geo", "tel"))
 
-_WORDS = """
-prefix select distinct reduced as where order by asc desc limit offset group having values undef union optional
-minus graph filter bind exists not in a true false separator
-str lang langmatches datatype bound iri uri abs ceil floor round concat strlen ucase lcase encode_for_uri contains
-strstarts strends strbefore strafter year month day hours minutes seconds timezone tz now md5 sha1 sha256 sha384 sha512
-coalesce if strlang strdt sameterm isiri isuri isblank isliteral isnumeric regex substr replace
-count sum min max avg sample group_concat
-"""
 #: The words of a query that only reads, in small letters; functions that give another value each time are left out.
-READ_WORDS = frozenset(_WORDS.split())
+READ_WORDS = frozenset((files(__package__) / "read_words.txt").read_text("utf-8").split())
 
 _INSTEAD = {
     "CONSTRUCT": "Write SELECT, and return the three terms of each triple as columns",

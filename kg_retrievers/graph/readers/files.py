@@ -13,12 +13,19 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_m
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
-from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import check_regular, open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf.wikidata import is_wikidata
-from kg_retrievers.graph.readers.tables.delimited import find_layout, first_rows, read_entity_table, read_fact_table
+from kg_retrievers.graph.readers.tables.delimited import (
+    Layout,
+    Row,
+    find_layout,
+    first_rows,
+    read_entity_table,
+    read_fact_table,
+)
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, json_rows, numbered, read_json
-from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
+from kg_retrievers.graph.readers.text_files import FORMATS, FileOptions, TextFile
 
 GraphFormat = Literal[
     "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
@@ -28,15 +35,9 @@ GraphFormat = Literal[
 #: The formats of RDF.
 RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata")
 
-#: The formats that no suffix tells.
-_WITHOUT_SUFFIX = ("pipe", "node-link", "wikidata", "neo4j-csv", "apoc-jsonl")
-
-#: The formats by the suffixes of files.
-SUFFIXES: dict[str, GraphFormat] = {
-    **{f".{format}": format for format in get_args(GraphFormat) if format not in _WITHOUT_SUFFIX},
-    ".ndjson": "jsonl", ".pq": "parquet", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",
-    ".ntriples": "nt", ".nquads": "nq", ".turtle": "ttl", ".owl": "rdf", ".rdfs": "rdf",
-}  # fmt: skip
+#: The formats by the suffixes of files, and what `Reading` calls them.
+SUFFIXES = {suffix: format for format in get_args(GraphFormat) for suffix in FORMATS[format]["suffixes"]}
+SHOWN: dict[str, str] = {format: about["shown"] for format, about in FORMATS.items()}
 
 #: How many bytes of a file tell its format.
 PREFIX = 1 << 14
@@ -147,10 +148,18 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
         raise GraphLoadError(message, path)
 
 
-def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
+def _open_table(
+    path: Path, format: GraphFormat | None, options: FileOptions, width: int
+) -> tuple[TextFile, Layout, list[Row]]:
+    """Return a table of delimited text, how it is written, and its first rows."""
+    check_regular(path)
     file = TextFile(path, options)
-    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
-    first = first_rows(file, layout)
+    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, width)
+    return file, layout, first_rows(file, layout)
+
+
+def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
+    file, layout, first = _open_table(path, format, options, 2)
     if format == "neo4j-csv" or (first and is_neo4j_header(first[0].cells)):
         read_neo4j_files([path], options, builder)
         return 1
@@ -171,22 +180,6 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
 
 #: The formats of tables of facts; None is text whose delimiter is to be found.
 _TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
-
-#: How `Reading` calls the formats.
-SHOWN = {
-    "tsv": "TSV",
-    "csv": "CSV",
-    "pipe": "head|relation|tail",
-    "jsonl": "JSON lines",
-    "json": "JSON array",
-    "neo4j-csv": "Neo4j CSV",
-    "apoc-jsonl": "APOC JSON",
-    "parquet": "Parquet",
-    "arrow": "Arrow IPC",
-    "graphml": "GraphML",
-    "gexf": "GEXF",
-    "node-link": "node-link JSON",
-}
 
 
 def read_graph_rows(
@@ -253,15 +246,12 @@ def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
 
 def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     """Read delimited text, whose first row may show an export of Neo4j."""
-    if os.path.isdir(path):
-        raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
-    file, builder = TextFile(path, options), GraphBuilder()
-    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 3)
-    first = first_rows(file, layout)
+    file, layout, first = _open_table(path, format, options, 3)
     if options.columns is None and options.header is not False and first and is_neo4j_header(first[0].cells):
         options.check_known(path, "neo4j-csv")
         return _read_neo4j(path, format, options)
-    builder.reading.format, builder.reading.understood["cells"] = SHOWN[layout.format], layout.shown
+    builder = GraphBuilder(format=SHOWN[layout.format])
+    builder.reading.understood["cells"] = layout.shown
     read_fact_table(file, layout, first, builder)
     builder.skipped += file.skipped
     return builder
