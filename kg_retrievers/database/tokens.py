@@ -12,9 +12,11 @@ may cut into tokens differently is refused, since words could hide there:
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from importlib.resources import files
 from typing import Literal, NamedTuple, cast
 
 from kg_retrievers.errors import CypherSafetyError
@@ -44,16 +46,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NOWHERE = re.compile(r"\\[uU]|\$\$|[\x00\ud800-\udfff]")
-_REASONS = {
-    "\\u": "an escape that Neo4j replaces before it reads the query. Write the character, or pass a parameter",
-    "$$": "a sign that ends the query for some clients. Pass the value as a parameter",
-    "\\": "a backslash outside of a string",
-    "'": "a string that does not end",
-    '"': "a string that does not end",
-    "`": "a name in back-ticks that does not end, or an empty one",
-    "$": "a parameter without a name. Labels, types and properties cannot be computed; values are $name",
-    "/": "a comment that does not end, or whose end engines see at different positions. Leave the comment out",
-}
+
+#: Why something is no token, by the language and its text.
+_REASONS: Mapping[str, Mapping[str, str]] = json.loads((files(__package__) / "odd_tokens.json").read_text("utf-8"))
 
 
 class Token(NamedTuple):
@@ -123,31 +118,29 @@ def tokenize(query: str) -> list[Token]:
         >>> [token.text for token in tokenize("RETURN n.`my name` // all") if token.kind != "blank"]
         ['RETURN', 'n', '.', '`my name`', '// all']
     """
-    return [*cut(query, _TOKEN, _NOWHERE, _REASONS, "Cypher", refusal)]
+    return [*cut(query, "Cypher", _TOKEN, _NOWHERE, refusal)]
 
 
 def cut(
     query: str,
+    language: str,
     pattern: re.Pattern[str],
     nowhere: re.Pattern[str],
-    reasons: Mapping[str, str],
-    language: str,
     refuse: Callable[[str, Token, str], Exception],
 ) -> Iterator[Token]:
     """Yield the tokens of a query.
 
     Args:
         query: The text of a query.
+        language: What it is written in.
         pattern: Finds a token; the groups are called like the kinds of tokens.
         nowhere: Finds what may stand nowhere.
-        reasons: Why something is no token, by its text.
-        language: What the query is written in.
         refuse: Makes the error of a token, whose reason goes on the sentence.
     """
+    reasons, position = _REASONS[language], 0
     if found := nowhere.search(query):
-        reason = reasons.get(found[0].lower(), "a character that some clients cannot send. Leave it out")
+        reason = reasons.get(found[0].lower(), "a character that cannot be sent. Leave it out")
         raise refuse(query, Token("sign", found[0], found.start()), f", {reason}")
-    position = 0
     while position < len(query):
         match = pattern.match(query, position)
         token = Token(cast(Kind, match.lastgroup), match[0], position) if match else None

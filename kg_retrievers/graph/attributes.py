@@ -136,7 +136,7 @@ def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
     match value:
         case None | bool() | int() | str():
             return value
-        case float() | Decimal() if value != value:
+        case float() | Decimal() | datetime() if value != value:  # NaN, and NaT of pandas
             return None
         case float() | Decimal() if not isfinite(value):
             raise ValueError(f"{value} is no finite number")
@@ -144,8 +144,6 @@ def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
             return value
         case Decimal():
             return float(value) if value % 1 else int(value)
-        case datetime() if value != value:  # NaT of pandas
-            return None
         case datetime() if value.time() == time():
             return value.date().isoformat()
         case date() | time():

@@ -32,16 +32,6 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _NOWHERE = re.compile(r"\\[uU]|\{\||[\x00\ud800-\udfff]")
-_REASONS = {
-    "\\": "a backslash outside of a string",
-    "\\u": "an escape that engines read at different times. Write the character",
-    "'": "a string that does not end",
-    '"': "a string that does not end",
-    "$": "a parameter without a name. Values are $name",
-    "<": "the beginning of an IRI that is not absolute, or of a statement about a statement. Write the whole IRI, and "
-    "blanks on both sides of an operator",
-    "{|": "a statement about a statement. Leave it out",
-}
 
 
 def refusal(query: str, token: Token, reason: str) -> SparqlSafetyError:
@@ -65,5 +55,5 @@ def tokenize(query: str) -> list[Token]:
         >>> [token.text for token in tokenize("SELECT ?x { ?x a <urn:a> } # all")][:-1]
         ['SELECT', '?x', '{', '?x', 'a', '<urn:a>', '}']
     """
-    tokens = cut(query, _TOKEN, _NOWHERE, _REASONS, "SPARQL", refusal)
+    tokens = cut(query, "SPARQL", _TOKEN, _NOWHERE, refusal)
     return [*(token for token in tokens if token.kind != "blank"), Token("end", "", len(query))]

@@ -33,7 +33,7 @@ GraphFormat = Literal[
 ]  # fmt: skip
 
 #: The formats of RDF.
-RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata")
+RDF = tuple(format for format in get_args(GraphFormat) if "names" in FORMATS[format])
 
 #: The formats by the suffixes of files, and what `Reading` calls them.
 SUFFIXES = {suffix: format for format in get_args(GraphFormat) for suffix in FORMATS[format]["suffixes"]}
