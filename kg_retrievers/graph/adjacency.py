@@ -641,7 +641,9 @@ def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tu
     Returns:
         How many candidates each label has, the chosen entries by label and ascending, and where those of each begin.
     """
-    of_candidates = _narrow(labels[candidates])
+    of_candidates = labels[candidates]
+    if of_candidates.max(initial=0) < 1 << 16:  # which sorts fast
+        of_candidates = of_candidates.astype(np.uint16)
     counts = np.bincount(of_candidates, minlength=size)
     sizes = np.minimum(counts, _most(counts, KEPT) if most is None else most)
     indptr, chosen = starts_of(sizes), np.repeat(np.arange(size), sizes)
@@ -660,8 +662,3 @@ def _most(counts: Array, kept: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if np.minimum(counts, middle).sum() <= kept else (low, middle - 1)
     return low
-
-
-def _narrow(labels: Array) -> Array:
-    """Return labels in a type that sorts fast, where they fit."""
-    return labels.astype(np.uint16) if labels.max(initial=0) < 1 << 16 else labels

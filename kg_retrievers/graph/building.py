@@ -205,11 +205,9 @@ class GraphBuilder:
 
     def attribute_set(self, attributes: Mapping[str, Any]) -> int:
         """Return the id of a set of attributes; a new one if the set is new, `NONE` if it is empty."""
-        text = attribute_set(attributes, self._leave_out_attribute)
+        left_out = "attribute {!r} of facts that is infinite or an unknown object"
+        text = attribute_set(attributes, lambda name: self.reading.leave_out(left_out.format(name)))
         return NONE if text == NO_ATTRIBUTES else self._sets[text]
-
-    def _leave_out_attribute(self, name: str) -> None:
-        self.reading.leave_out(f"attribute {name!r} of facts that is infinite or an unknown object")
 
     def sources(self, names: Sequence[str]) -> Array:
         """Return the ids of the sets that hold one source alone, `NONE` for an empty text."""

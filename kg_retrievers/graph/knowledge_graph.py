@@ -260,7 +260,7 @@ class KnowledgeGraph(GraphConstructors):
 GraphML or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it \
 cannot hold with on_loss="drop".
         """
-        write_graph(self._content(), path, format, entities, on_loss)
+        write_graph(GraphContent(self), path, format, entities, on_loss)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return a MultiDiGraph that holds all but `text_relations`, as `from_networkx` takes it.
@@ -269,7 +269,7 @@ cannot hold with on_loss="drop".
         and as "relation", and "relation_id", "sources" and other attributes if they have some. A fact that is
         stated several times, with other attributes, has several edges.
         """
-        content, graph = self._content(), nx.MultiDiGraph()
+        content, graph = GraphContent(self), nx.MultiDiGraph()
         for entity in content.entities():
             graph.add_node(entity.key, **node_attributes(entity))
         for fact in content.facts():
@@ -277,9 +277,6 @@ cannot hold with on_loss="drop".
                 graph.add_edge(fact.head, fact.tail, key=edge_key(fact, place))
                 graph.edges[fact.head, fact.tail, edge_key(fact, place)].update(attributes)
         return graph
-
-    def _content(self) -> GraphContent:
-        return GraphContent(self._columns, self.prefixes, self.type_ids, self.text_relations)
 
     def with_changes(self, **changes: Unpack[Changes]) -> KnowledgeGraph:
         """Return a new graph with some facts added and removed, and some entities described anew.

@@ -190,10 +190,6 @@ class Condition(Written):
         return tuple(map(literal_value, self.value if isinstance(self.value, tuple) else (self.value,)))
 
 
-def _as_list(by: object) -> object:
-    return (by,) if isinstance(by, str) else by
-
-
 @raises_pattern_errors
 @dataclass(frozen=True, config=CONFIG)
 class Operation(Written):
@@ -244,7 +240,7 @@ class Operation(Written):
     """
 
     kind: OperationKind
-    by: Annotated[tuple[Name, ...], BeforeValidator(_as_list)] = ()
+    by: Annotated[tuple[Name, ...], BeforeValidator(lambda by: (by,) if isinstance(by, str) else by)] = ()
     of: Literal["value", "count"] = "value"
     comparison: Comparison | None = None
     number: Annotated[StrictInt, Field(ge=0)] | None = None

@@ -122,10 +122,6 @@ class FactAttribute(Written):
     optional: StrictBool = False
 
 
-def _as_operation(operation: object) -> object:
-    return {"kind": operation} if isinstance(operation, str) else operation
-
-
 class PatternParts(TypedDict, total=False):
     """The parts of a pattern besides its triples, as `Pattern.of` takes them: texts are known terms."""
 
@@ -203,7 +199,9 @@ class Pattern(Written):
     confidence: Annotated[float, Strict(), Field(ge=0, le=1)] | None = field(default=None, compare=False)
     conditions: Annotated[tuple[Condition, ...], Field(max_length=MAX_CONDITIONS)] = ()
     absent: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_ABSENT)] = ()
-    operation: Annotated[Operation | None, BeforeValidator(_as_operation)] = None
+    operation: Annotated[
+        Operation | None, BeforeValidator(lambda one: {"kind": one} if isinstance(one, str) else one)
+    ] = None
     alone: Annotated[tuple[_Term, ...], Field(max_length=MAX_ALONE)] = ()
     unplaced: tuple[str, ...] = field(default=(), compare=False)
     nearest: tuple[str, ...] = field(default=(), compare=False)

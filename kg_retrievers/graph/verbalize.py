@@ -216,8 +216,11 @@ def readable(name: str) -> str:
         return name
     if _FREEBASE.fullmatch(name):
         name = re.sub("[./]+", " ", name)
-    words = name.replace("_", " ").split()
-    return " ".join(_split_humps(word) if _CAMEL_CASE.fullmatch(word) else word for word in words) or name
+    words = list[str]()
+    for word in name.replace("_", " ").split():
+        humps = _HUMP.split(word) if _CAMEL_CASE.fullmatch(word) else []  # the capitals of "hasISBN" stay
+        words += [hump if hump.isupper() and len(hump) > 1 else hump.lower() for hump in humps] or [word]
+    return " ".join(words) or name
 
 
 def local_name(name: str) -> str:
@@ -231,11 +234,6 @@ def local_name(name: str) -> str:
         return re.split("[/#]", name.rstrip("/#"))[-1]
     prefixed = _PREFIXED.fullmatch(name)
     return prefixed[1] if prefixed else name
-
-
-def _split_humps(word: str) -> str:
-    """Split "dateOfBirth" to "date of birth", but leave the capitals of "hasISBN"."""
-    return " ".join(w if w.isupper() and len(w) > 1 else w.lower() for w in _HUMP.split(word))
 
 
 _relation_text = lru_cache(maxsize=10_000)(readable)
