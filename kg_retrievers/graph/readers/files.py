@@ -23,7 +23,7 @@ from kg_retrievers.graph.readers.tables.delimited import (
     read_entity_table,
     read_fact_table,
 )
-from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
+from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, json_rows, numbered, read_json
 from kg_retrievers.graph.readers.text_files import FORMATS, FileOptions, TextFile
 
@@ -173,7 +173,7 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
 
     table = ArrowFile(path, format, options.limits)
     try:
-        return add_entity_frame(builder, table, options.attributes, str(path), options.on_error)
+        return add_entities(builder, table, options.attributes, str(path), options.on_error)
     except InvalidArgumentError as error:
         raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=error.hint_python) from error
 

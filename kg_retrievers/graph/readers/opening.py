@@ -92,14 +92,14 @@ def skip_hints(what: str) -> dict[str, str]:
 
 
 @contextmanager
-def read_errors(path: Path) -> Iterator[None]:
-    """Raise what goes wrong while a file is read or unpacked as a GraphLoadError."""
+def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
+    """Raise what goes wrong while a file is read or unpacked, and other errors, as a GraphLoadError."""
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, *also) as error:
         if isinstance(error, GraphLoadError):
             raise
-        raise GraphLoadError(f"cannot be read: {error}", path) from error
+        raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error
 
 
 class BoundedFile(io.RawIOBase):

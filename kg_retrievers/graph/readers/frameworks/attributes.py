@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from reprlib import repr as short
@@ -181,17 +182,17 @@ def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> 
     """
     if _is_absent(value):
         return []
-    if lists and isinstance(value, str) and value.startswith("["):
-        value = _json_list(value)
-    scalars = [_scalar(one) for one in _values(value)]
+    scalars = [_scalar(one) for one in _values(list_or_value(value) if lists else value)]
     texts = [text for text, _ in filter(None, scalars) if text or may_be_empty]
     return texts if len(texts) == len(scalars) else None
 
 
 def list_or_value(value: Any) -> Any:
     """Return the list that a text holds in JSON, as formats without lists write it; else the value."""
-    listed = _json_list(value) if isinstance(value, str) and value.startswith("[") else value
-    return listed if isinstance(listed, list) else value
+    if isinstance(value, str) and value.startswith("["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
 
 
 def _values(value: Any) -> Iterator[Any]:
@@ -227,14 +228,6 @@ def _plain(value: Any) -> Any:
 
 def _is_vector(values: list[Any]) -> bool:
     return len(values) > VECTOR_SIZE and all(isinstance(value, float) for value in values)
-
-
-def _json_list(text: str) -> Any:
-    """Return the list that a text writes in JSON, for formats that hold no lists; the text where it writes none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _first(counts: Counter[str]) -> list[tuple[str, int]]:

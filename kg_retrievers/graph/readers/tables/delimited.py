@@ -35,7 +35,7 @@ BATCH_ROWS = 1 << 10
 FIRST_ROWS = 20
 
 #: How many characters of each are looked at.
-FIRST_LENGTH = 1 << 16
+FIRST_LENGTH = 1 << 20
 
 _NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "pipes", " ": "spaces"}
 
@@ -332,15 +332,10 @@ def read_entity_table(file: TextFile, layout: Layout, first: Sequence[Row], buil
     Raises:
         GraphLoadError: If a row has no key, or more or fewer cells than the first.
     """
-    columns = _entity_header(file, first)
-    has_header = columns is not None
-    columns = columns or {"entity": "", "label": "label"}
-    table = TextTable(file, layout, [*columns], has_header)
-
-    def reject(number: int, message: str) -> None:
-        file.reject(f"{message}.", *table.lines[0].tolist())
-
-    return add_entities(builder, table.rows(), columns, file.options.attributes, str(file.path), reject)
+    header, options = _entity_header(file, first), file.options
+    columns = header or {"entity": "", "label": "label"}
+    table = TextTable(file, layout, [*columns], header is not None)
+    return add_entities(builder, table, options.attributes, str(file.path), options.on_error, columns)
 
 
 def first_rows(file: TextFile, layout: Layout) -> list[Row]:

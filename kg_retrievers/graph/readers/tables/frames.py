@@ -31,32 +31,43 @@ from kg_retrievers.graph.readers.text_files import (
 
 def add_entities(
     builder: GraphBuilder,
-    rows: Iterable[Mapping[str, Any]],
-    columns: Mapping[str, str],
+    table: FrameTable,
     attributes: Attributes,
     who: str,
-    reject: Callable[[int, str], None],
+    on_error: OnError,
+    columns: Mapping[str, str] | None = None,
 ) -> int:
-    """Add what rows say about entities, and return how many did: see `AttributeReader`.
+    """Add what a table says about entities, and return how many rows did: see `AttributeReader`.
 
     Args:
         builder: What takes the entities.
-        rows: The rows, by the names of the columns.
-        columns: What each column is, as of `entity_columns`.
+        table: The table.
         attributes: Whether further columns become facts.
-        who: Begins the messages of errors.
-        reject: Raises for a row by its number, or counts it.
+        who: Begins the messages of errors; of a text file, its path.
+        on_error: "skip" counts rows without a key, in a text file by lines.
+        columns: What each column is, as `entity_columns` finds it.
+
+    Raises:
+        InvalidArgumentError: If there is no column with keys, or a row of a frame has none.
+        GraphLoadError: If a row of a text file has none.
     """
+    columns = columns or entity_columns(table.names)
+    if "" not in columns.values():
+        raise InvalidArgumentError(f"{who}: no column is called {' or '.join(ENTITY)}, but {', '.join(columns)}.")
     key_column = next(name for name, role in columns.items() if role == "")
     reader, count = AttributeReader(builder, attributes, who), 0
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(table.rows(), 1):
         try:
-            key = cell_text(row[key_column])
+            key, problem = cell_text(row[key_column]), "the key is empty"
         except ValueError as error:
-            reject(number, str(error))
-            continue
+            key, problem = None, str(error)
         if key is None:
-            reject(number, "the key is empty")
+            line, last = (number, number) if table.lines is None else table.lines[0].tolist()
+            if on_error == "raise" and table.lines is None:
+                raise InvalidArgumentError(f'{who}: row {line}: {problem}. Leave such rows out: on_error="skip".')
+            if on_error == "raise":
+                raise GraphLoadError(f"{problem}.", who, line, **skip_hints("line"))
+            builder.skipped += last - line + 1
             continue
         given = {columns[str(name)]: value for name, value in row.items() if not is_nothing(value)}
         del given[""]
@@ -64,26 +75,6 @@ def add_entities(
         count += 1
     reader.finish()
     return count
-
-
-def add_entity_frame(
-    builder: GraphBuilder, table: FrameTable, attributes: Attributes, who: str, on_error: OnError
-) -> int:
-    """Add what a table says about entities, and return how many rows did.
-
-    Raises:
-        InvalidArgumentError: If there is no column with keys, or a row has none.
-    """
-    columns = entity_columns(table.names)
-    if "" not in columns.values():
-        raise InvalidArgumentError(f"{who}: no column is called {' or '.join(ENTITY)}, but {', '.join(columns)}.")
-
-    def reject(number: int, message: str) -> None:
-        if on_error == "raise":
-            raise InvalidArgumentError(f'{who}: row {number}: {message}. Leave such rows out: on_error="skip".')
-        builder.skipped += 1
-
-    return add_entities(builder, table.rows(), columns, attributes, who, reject)
 
 
 class FrameTable(Protocol):
@@ -231,7 +222,7 @@ def read_frame(
     FrameReader(builder, on_error, attributes=attributes).add_facts(frame_table(frame, _WHO), roles, facts)
     if entities is not None:
         who = f"{_WHO}: entities"
-        add_entity_frame(builder, frame_table(entities, who), attributes, who, on_error)
+        add_entities(builder, frame_table(entities, who), attributes, who, on_error)
     return builder
 
 
