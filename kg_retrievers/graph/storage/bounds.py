@@ -72,10 +72,10 @@ def check_graph(columns: Mapping[str, Array]) -> None:
         if f"{name}.indptr" in columns:
             values = columns[f"{name}.values"]
             check_starts(f"{name}.indptr", columns[f"{name}.indptr"], sizes[owner], len(values))
-            check_ids(f"{name}.values", values, len(values), sizes[target])
+            check_ids(f"{name}.values", values, sizes[target])
     for name, (owner, target, least) in _IDS.items():
         if name in columns:
-            check_ids(name, columns[name], sizes[owner], sizes[target], least)
+            check_ids(name, columns[name], sizes[target], least, count=sizes[owner])
     _check_adjacency(Adjacency.from_columns(columns), sizes)
 
 
@@ -84,7 +84,7 @@ def check_texts(columns: Mapping[str, Array], name: str) -> int:
     offsets, data, hashes, order = (columns[f"{name}.{part}"] for part in ("offsets", "data", "hashes", "order"))
     size = len(hashes)
     check_starts(f"{name}.offsets", offsets, size, len(data))
-    check_ids(f"{name}.order", order, size, size)
+    check_ids(f"{name}.order", order, size, count=size)
     return size
 
 
@@ -95,9 +95,10 @@ def check_starts(name: str, starts: Array, rows: int, end: int) -> None:
         raise ValueError(f"{name} does not ascend from 0 to {end:,}")
 
 
-def check_ids(name: str, ids: Array, count: int, size: int, least: int = 0) -> None:
-    """Check that there are so many ids, below a size, and not below the least one."""
-    check_shape(name, ids, (count,))
+def check_ids(name: str, ids: Array, size: int, least: int = 0, *, count: int | None = None) -> None:
+    """Check that ids are below a size, and not below the least one; and how many there are, if that is known."""
+    if count is not None:
+        check_shape(name, ids, (count,))
     if ids.size and _is_bounded(ids) and (ids.min() < least or ids.max() >= size):
         raise ValueError(f"{name} holds ids of nothing: wanted {least} to {size - 1:,}")
 
@@ -111,9 +112,9 @@ def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
     check_starts("adjacency.indptr", adjacency.indptr, entities, 2 * count)
     check_starts("adjacency.first_triples", adjacency.first_triples, entities, count)
     labels = label_count(sizes["relations"])
-    check_ids("adjacency.neighbors", adjacency.neighbors, 2 * count, entities)
-    check_ids("adjacency.labels", adjacency.labels, 2 * count, labels)
-    check_ids("adjacency.backward_triples", adjacency.backward_triples, count, count)
+    check_ids("adjacency.neighbors", adjacency.neighbors, entities, count=2 * count)
+    check_ids("adjacency.labels", adjacency.labels, labels, count=2 * count)
+    check_ids("adjacency.backward_triples", adjacency.backward_triples, count, count=count)
     if not _is_bounded(adjacency.indptr):
         return
     forward = np.diff(adjacency.first_triples)
