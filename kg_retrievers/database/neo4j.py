@@ -257,9 +257,8 @@ class Neo4jExecutor(DatabaseExecutor):
         assert self._shared is not None
         with self._shared.session(**options) as session:
             if explain and query not in self._explained:
-                self._check_kind(
-                    query, session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters).consume()
-                )
+                explained = session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters)
+                self._check_kind(query, explained.consume())
             result = session.run(neo4j.Query(query, timeout=timeout), parameters)
             records = result.fetch(most)
             result.consume()

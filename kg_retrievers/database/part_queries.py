@@ -17,18 +17,16 @@ from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kg_retrievers.database.properties import Recorder, conditions_on, node_attributes, parameters_of, properties_of
-from kg_retrievers.database.rendering import TYPE_OF, key_of
-from kg_retrievers.database.schema import (
-    DatabaseSchema,
-    Dialect,
-    NodeLabel,
-    backticked,
-    facts_in,
-    names_in,
-    no_keys,
-    quoted,
+from kg_retrievers.database.properties import (
+    Recorder,
+    conditions_on,
+    node_attributes,
+    pairs_of,
+    parameters_of,
+    properties_of,
 )
+from kg_retrievers.database.rendering import TYPE_OF, key_of
+from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, names_in, no_keys
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.attributes import AttributeCondition, read_attribute_set, satisfies
@@ -252,11 +250,7 @@ class PartQueries:
         match = f"MATCH (n:{backticked(label.name)}) WHERE {held} IS NOT NULL AND n.{backticked(label.key)} IS NOT NULL"
         first, last = ("", f" ORDER BY key LIMIT {most}") if self._is_ladybug else (f" WITH n LIMIT {most}", "")
         shown = [name, *names_in(label, self._schema).get(name, ())]  # a title is no fact without the names before it
-        pairs = [(one, f"n.{backticked(one)}") for one in shown]
-        if self._is_ladybug:
-            said = f"{{{', '.join(f'{backticked(one)}: {value}' for one, value in pairs)}}}"
-        else:
-            said = f"[{', '.join(f'[{quoted(one)}, {value}]' for one, value in pairs)}]"
+        said = pairs_of("n", shown, self._dialect)
         return f"{match}{first} RETURN {self._description(label, said)}{last}"
 
     def _types_of(self, relations: Sequence[str]) -> list[str]:

@@ -36,12 +36,18 @@ def properties_of(name: str, properties: Iterable[Mapping[str, str]], dialect: D
     left_out = sorted({one for some in properties for one in unread(some)})
     if dialect == "ladybug":  # which fails at a map without entries
         kept = [one for some in properties for one in some if one not in left_out]
-        pairs = ", ".join(f"{backticked(one)}: {name}.{backticked(one)}" for one in kept)
-        return f"{{{pairs}}}" if kept else "NULL"
+        return pairs_of(name, kept, dialect) if kept else "NULL"
     if not left_out:
         return f"properties({name})"
     names = ", ".join(map(quoted, left_out))
     return f"[one IN keys({name}) WHERE NOT one IN [{names}] | [one, {name}[one]]]"
+
+
+def pairs_of(name: str, properties: Iterable[str], dialect: Dialect) -> str:
+    """Return the expression for some properties of what a query calls `name`: a map, or a list of pairs."""
+    if dialect == "ladybug":
+        return f"{{{', '.join(f'{backticked(one)}: {name}.{backticked(one)}' for one in properties)}}}"
+    return f"[{', '.join(f'[{quoted(one)}, {name}.{backticked(one)}]' for one in properties)}]"
 
 
 def attribute_names(schema: DatabaseSchema) -> list[str]:

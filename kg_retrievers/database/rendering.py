@@ -378,9 +378,7 @@ def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
     """Return the expression for the key, as a text, of the node that a query calls `name`."""
     if len(schema.keys) == 1 and all(label.has_text_key for label in schema.labels):
         return f"{name}.{backticked(schema.keys[0])}"
-    cases = [
-        f"WHEN {has_label(name, label.name, dialect)} THEN {label.key_text(name, dialect)}" for label in schema.labels
-    ]
+    cases = [f"WHEN {has_label(name, one.name, dialect)} THEN {one.key_text(name, dialect)}" for one in schema.labels]
     if dialect == "ladybug":
         return f"CASE {' '.join(cases)} END"
     # A node may have several labels, and the key of one of them only.

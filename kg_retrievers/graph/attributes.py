@@ -33,7 +33,7 @@ AttributeValue: TypeAlias = Scalar | list[Scalar]
 SOURCE = "source"
 
 #: The attributes that say when a fact begins and ceases to hold, by default.
-VALID_FROM, VALID_TO = "valid_from", "valid_to"
+VALIDITY = VALID_FROM, VALID_TO = "valid_from", "valid_to"
 
 #: What is wanted of an attribute: a value; several, of which it is one; None for a fact without it; or comparisons.
 Wanted: TypeAlias = Scalar | date | Collection[Scalar | date | None] | Mapping[Comparison, Scalar | date] | None
@@ -205,9 +205,7 @@ class AttributeSets:
         """Return the values of an attribute by the ids of the sets that have it."""
         return self._by_name.get(name, {})
 
-    def satisfying(
-        self, where: Where, as_of: date | str | None = None, validity: tuple[str, str] = (VALID_FROM, VALID_TO)
-    ) -> Array:
+    def satisfying(self, where: Where, as_of: date | str | None = None, validity: tuple[str, str] = VALIDITY) -> Array:
         """Return which sets satisfy all conditions; the last row is that of facts without attributes; bool, (n + 1).
 
         Args:
@@ -261,7 +259,7 @@ def conditions(
     for name in where:
         _check_name(name, names)
     found = [_condition(name, wanted) for name, wanted in where.items()]
-    if as_of is None and tuple(validity) != (VALID_FROM, VALID_TO):
+    if as_of is None and tuple(validity) != VALIDITY:
         raise InvalidArgumentError(
             f"view: validity={short(validity)} names the attributes that as_of looks at. Give as_of, too."
         )
@@ -304,7 +302,7 @@ def _checked_validity(validity: tuple[str, str], names: Sequence[str]) -> tuple[
     """Check that facts have a time: one of the attributes by default, both of those that a user names."""
     if isinstance(validity, str) or len(validity) != 2:
         raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
-    is_default = tuple(validity) == (VALID_FROM, VALID_TO)
+    is_default = tuple(validity) == VALIDITY
     for name in validity:
         if not (is_default and (VALID_FROM in names or VALID_TO in names)):
             _check_name(name, names)

@@ -16,15 +16,7 @@ import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples
-from kg_retrievers.graph.attributes import (
-    SOURCE,
-    VALID_FROM,
-    VALID_TO,
-    AttributeSets,
-    AttributeValue,
-    Where,
-    sources_of,
-)
+from kg_retrievers.graph.attributes import SOURCE, VALIDITY, AttributeSets, AttributeValue, Where, sources_of
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
 from kg_retrievers.graph.changes.changing import Changes, change_graph, narrow_graph
 from kg_retrievers.graph.columns import (
@@ -492,11 +484,7 @@ cannot hold with on_loss="drop".
         return sources_of(self.attributes(triple))
 
     def view(
-        self,
-        where: Where | None = None,
-        *,
-        as_of: date | str | None = None,
-        validity: tuple[str, str] = (VALID_FROM, VALID_TO),
+        self, where: Where | None = None, *, as_of: date | str | None = None, validity: tuple[str, str] = VALIDITY
     ) -> KnowledgeGraph:
         """Return a graph with only the facts whose attributes satisfy conditions.
 

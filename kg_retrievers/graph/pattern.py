@@ -354,11 +354,9 @@ class Pattern(Written):
         def renamed(triples: Sequence[PatternTriple]) -> tuple[PatternTriple, ...]:
             return tuple(PatternTriple(new(head), relation, new(tail)) for head, relation, tail in triples)
 
-        different = tuple((new(a), new(b)) for a, b in self.different)
+        apart = tuple((new(a), new(b)) for a, b in self.different)
         alone = tuple(map(new, self.alone))
-        return replace(
-            self, triples=renamed(self.triples), absent=renamed(self.absent), different=different, alone=alone
-        )
+        return replace(self, triples=renamed(self.triples), absent=renamed(self.absent), different=apart, alone=alone)
 
 
 #: Words that exclude the entity that the question names.

@@ -125,18 +125,17 @@ class HasMetadata(Protocol):
 
 
 HoldsFacts = Evidence | Path | HasMetadata
+OneOrSeveral: TypeAlias = HoldsFacts | Iterable[HoldsFacts]
 
 
-def each_of(what: HoldsFacts | Iterable[HoldsFacts]) -> list[Any]:
+def each_of(what: OneOrSeveral) -> list[Any]:
     """Return one item, or several, as a list."""
     if isinstance(what, str | Evidence | Path) or hasattr(what, "metadata") or not isinstance(what, Iterable):
         return [what]
     return list(what)
 
 
-def facts_of(
-    what: HoldsFacts | Iterable[HoldsFacts], who: str, also: str = ""
-) -> tuple[tuple[Triple, ...], dict[str, str]]:
+def facts_of(what: OneOrSeveral, who: str, also: str = "") -> tuple[tuple[Triple, ...], dict[str, str]]:
     """Return the triples of one item or several, each once, in their order, and the labels that Documents bring.
 
     Of several labels of one key, the first counts.
@@ -168,7 +167,7 @@ def facts_of(
     return tuple(triples), labels
 
 
-def lone_entities_of(what: HoldsFacts | Iterable[HoldsFacts]) -> list[str]:
+def lone_entities_of(what: OneOrSeveral) -> list[str]:
     """Return the entities that are evidence by themselves in one item or several, each once, in their order.
 
     Example:
@@ -289,10 +288,8 @@ def words_of_documents(documents: Iterable[HasMetadata]) -> Said:
     """Return what gives the relations of the facts of Documents in words, with their attributes."""
     found = dict[Triple, Iterable[Mapping[str, Any]]]()
     for document in documents:
-        rows = document.metadata.get("triples") or ()
-        found |= {
-            Triple(*row): sets for row, sets in zip(rows, document.metadata.get("attributes") or (), strict=False)
-        }
+        rows, said = (document.metadata.get(name) or () for name in ("triples", "attributes"))
+        found |= {Triple(*row): sets for row, sets in zip(rows, said, strict=False)}
     return words_with(found)
 
 
@@ -455,9 +452,7 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
         >>> pattern_lines({"triples": [["Her", "directed_by", {"unknown": "x"}]], "target": "x"})
         ['Her -> directed_by -> ?x']
     """
-    conditions = [
-        f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())
-    ]
+    limits = [f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())]
     absent = [f"not: {' -> '.join(map(_term, triple))}" for triple in pattern.get("absent", ())]
     lines = [
         f"{_term(head)} -> {_term(relation)}{_attributes_of(pattern, number)} -> {_term(tail)}"
@@ -465,7 +460,7 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
     ]
     lines += [_typed(node) for node in pattern.get("alone", ())]
     operation = [_operation_line(pattern)] if pattern.get("operation") else []
-    return [as_data(line) for line in (*lines, *conditions, *absent, *operation)]
+    return [as_data(line) for line in (*lines, *limits, *absent, *operation)]
 
 
 def _attributes_of(pattern: Mapping[str, Any], triple: int) -> str:
@@ -607,9 +602,7 @@ def verbalize(
         else:
             shown_lines = [*lines(facts, label, said), *(as_data(label(key)) for key in alone)]
         kinds = [("fact", "facts", count - len(facts)), ("entity", "entities", len(entities) - len(alone))]
-        left_out = " and ".join(
-            f"{number} more {one if number == 1 else many}" for one, many, number in kinds if number
-        )
+        left_out = " and ".join(f"{some} more {one if some == 1 else many}" for one, many, some in kinds if some)
         notice = [f"({left_out} left out)"] if left_out else []
         apart = [""] if notice and shown_lines and style == "tables" else []  # or it would be read as a row
         return "\n".join(shown_lines + apart + notice)

@@ -85,9 +85,8 @@ def rows_of(found: Solutions, checked: CheckedSparql, limit: int, reader: Sparql
     for number, row in enumerate(stored):
         values: list[Any] = [_key(row[at[name]], key_of) for name in plain]
         of_row = triples[number * len(facts) : (number + 1) * len(facts)]
-        rows.setdefault(
-            (*values, *of_row), (*values, *(None if fact is None else Relationship(fact, {}) for fact in of_row))
-        )
+        shown = (None if fact is None else Relationship(fact, {}) for fact in of_row)
+        rows.setdefault((*values, *of_row), (*values, *shown))
     order = list(rows) if checked.order_by else sorted(rows, key=_sort_key)
     truncated = len(found.rows) > limit or found.is_cut
     return Rows((*plain, *(f"r{number}" for number in facts)), tuple(rows[one] for one in order), truncated)

@@ -117,10 +117,8 @@ def _checked(query: str, parameters: frozenset[str], namespaces: tuple[tuple[str
 class _Check:
     """Checks one query."""
 
-    def __init__(
-        self, query: str, tokens: Sequence[Token], parameters: frozenset[str], known: Mapping[str, str]
-    ) -> None:
-        self.query, self.tokens, self.given, self.known = query, tokens, parameters, known
+    def __init__(self, query: str, tokens: Sequence[Token], given: frozenset[str], known: Mapping[str, str]) -> None:
+        self.query, self.tokens, self.given, self.known = query, tokens, given, known
         self.declared = {
             name.text[:-1]: iri.text[1:-1]
             for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)

@@ -44,9 +44,7 @@ class Vocabulary(RdfOptions):
         _ = self.labels, self.aliases, self.types, self.starts
         for language in self.languages:
             if language != ANY and not all(part.isalnum() and part.isascii() for part in language.split("-")):
-                raise InvalidArgumentError(
-                    f"SparqlExecutor: languages has {language!r}. Wanted a code, as 'en' or '*'."
-                )
+                raise InvalidArgumentError(f"{self.who}: languages has {language!r}. Wanted a code, as 'en' or '*'.")
 
     @cached_property
     def names(self) -> Prefixes:
@@ -93,9 +91,7 @@ class Vocabulary(RdfOptions):
         named = (f'LANGMATCHES(LANG({variable}), "{language}")' for language in self.languages)
         return " || ".join([f"LANG({variable}) IN ({none})", *named])
 
-    def facts(
-        self, head: str, relation: str, tail: str, predicate: str | None = None, *, keep_blank: bool = False
-    ) -> str:
+    def facts(self, head: str, relation: str, tail: str, iri: str | None = None, *, keep_blank: bool = False) -> str:
         """Return the filters by which a triple of a query is a fact.
 
         A text in a language that is not wanted is a tail only where the head has no other by this relation.
@@ -104,15 +100,15 @@ class Vocabulary(RdfOptions):
             head: Its variable for the head.
             relation: That for the relation, or the IRI of the relation.
             tail: That for the tail.
-            predicate: The IRI of the relation, where it is known.
+            iri: The IRI of the relation, where it is known.
             keep_blank: Whether triples with blank nodes pass, too.
         """
         own = f"{tail}_other"
         names, types = {*self.labels, *self.aliases}, self.types
         literal = [f'STR({tail}) != ""']
-        if self.literals == "drop" or predicate in names:
+        if self.literals == "drop" or iri in names:
             literal = ["false"]
-        elif predicate is None:
+        elif iri is None:
             literal.append(f"{relation} NOT IN ({_list(sorted(names))})")
         if literal != ["false"] and ANY not in self.languages:
             better = f'isLiteral({own}) && STR({own}) != "" && ({self.wanted(own)} || LANG({own}) < LANG({tail}))'
@@ -120,14 +116,13 @@ class Vocabulary(RdfOptions):
             literal.append(f"({self.wanted(tail)} || {lone})")
         thing = "true"
         if types:
-            thing = f"{relation} NOT IN ({_list(types)})" if predicate is None else str(predicate not in types).lower()
+            thing = f"{relation} NOT IN ({_list(types)})" if iri is None else str(iri not in types).lower()
         filters = [
             *([] if keep_blank else [f"!isBlank({head}) && !isBlank({tail})"]),
             f"IF(isLiteral({tail}), {' && '.join(literal)}, {thing})",
         ]
-        return " ".join(
-            f"FILTER({one})" for one in (*filters, *(self.relations(relation) if predicate is None else []))
-        )
+        filters += self.relations(relation) if iri is None else []
+        return " ".join(f"FILTER({one})" for one in filters)
 
     def relations(self, variable: str) -> list[str]:
         """Return the conditions by which a predicate is a relation."""

@@ -232,10 +232,8 @@ def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Arra
             named = graph.entities_named(end)
             advice.append(f"The key of {end!r} is {listed(named, 3)}." if named else f"No entity has the key {end!r}.")
     if not advice:
-        between = [triple.relation for triple in graph.triples(head, tail=tail)]
-        advice = [
-            f"Its ends are joined by {listed(between)}." if between else "Nothing leads from its head to its tail."
-        ]
+        by = [triple.relation for triple in graph.triples(head, tail=tail)]
+        advice = [f"Its ends are joined by {listed(by)}." if by else "Nothing leads from its head to its tail."]
     raise InvalidArgumentError(
         f"KnowledgeGraph.with_changes: {(head, relation, tail)} is not in the graph{others}. {' '.join(advice)}",
         hint_shell="Correct the file of --remove, or leave the fact out.",

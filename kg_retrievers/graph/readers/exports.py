@@ -233,9 +233,8 @@ def export_rows(document: Any) -> Iterator[Any] | None:
     if not isinstance(document, dict) or document.keys() & {"edges", "links"}:
         return None
     name = "rels" if "rels" in document else "relationships"
-    nodes, edges = (
-        [*part.values()] if isinstance(part, dict) else part for part in (document.get("nodes"), document.get(name))
-    )
+    parts = (document.get("nodes"), document.get(name))
+    nodes, edges = ([*part.values()] if isinstance(part, dict) else part for part in parts)
     if not isinstance(nodes, list) or not isinstance(edges, list):
         return None
     if name == "relationships":

@@ -148,9 +148,7 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
         raise GraphLoadError(message, path)
 
 
-def _open_table(
-    path: Path, format: GraphFormat | None, options: FileOptions, width: int
-) -> tuple[TextFile, Layout, list[Row]]:
+def _open_table(path: Path, format: str | None, options: FileOptions, width: int) -> tuple[TextFile, Layout, list[Row]]:
     """Return a table of delimited text, how it is written, and its first rows."""
     check_regular(path)
     file = TextFile(path, options)

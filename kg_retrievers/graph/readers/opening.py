@@ -63,21 +63,19 @@ class Limits:
         return max(UNPACKED_FLOOR, UNPACKED_RATIO * packed)
 
 
-def limit_error(
-    path: str | Path, line: int | None, exceeded: str, name: str, least: int | None = None
-) -> GraphLoadError:
+def limit_error(path: str | Path, line: int | None, what: str, name: str, least: int | None = None) -> GraphLoadError:
     """Return the error of a file that exceeds a limit.
 
     Args:
         path: The file.
         line: Where in it, if that is known.
-        exceeded: What was found, as "a line of more than 16,777,216 bytes".
+        what: What was found, as "a line of more than 16,777,216 bytes".
         name: The field of `Limits`.
         least: A value that would do, if it is known.
     """
     value = "N" if least is None else str(least)
     return GraphLoadError(
-        f"{exceeded}. The limit {name} keeps broken files from filling the memory.",
+        f"{what}. The limit {name} keeps broken files from filling the memory.",
         path,
         line,
         hint_python=f"Raise it if the file is right: limits=Limits({name}={value}).",

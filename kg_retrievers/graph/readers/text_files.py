@@ -24,9 +24,7 @@ Attributes = Literal["facts", "drop"]
 OnError = Literal["raise", "skip"]
 
 #: The formats: what `Reading` calls each, the suffixes of its files, and the options that not all formats know.
-FORMATS: Mapping[str, Mapping[str, Any]] = json.loads(
-    (files("kg_retrievers.graph") / "formats.json").read_text("utf-8")
-)
+FORMATS: Mapping[str, Any] = json.loads((files("kg_retrievers.graph") / "formats.json").read_text("utf-8"))
 
 #: The options that not all formats know.
 _OPTIONS = ("columns", "delimiter", "header", "facts", "attributes", "encoding")

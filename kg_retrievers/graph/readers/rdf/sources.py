@@ -343,16 +343,14 @@ def free_key(text: str, taken: Container[str], literals: Container[str]) -> str:
     return key
 
 
-def describe_reading(
-    statements: Statements, builder: GraphBuilder, columns: RdfColumns, foreign_labels: Counter[str]
-) -> None:
+def describe_reading(statements: Statements, builder: GraphBuilder, columns: RdfColumns, foreign: Counter[str]) -> None:
     """Fill the `reading` of a builder.
 
     Args:
         statements: What was collected.
         builder: What came of it.
         columns: How it came.
-        foreign_labels: How many labels were taken from each language that is not wanted.
+        foreign: How many labels were taken from each language that is not wanted.
     """
     reading, options = builder.reading, statements.options
     named = {name: statements.uses[FIRST_LABEL - rank] for rank, name in enumerate(options.label_predicates)} | {
@@ -364,7 +362,7 @@ def describe_reading(
     said = {
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
-        "languages": _languages(options.languages, foreign_labels),
+        "languages": _languages(options.languages, foreign),
         "types": _count(len(columns.facts.typed) - columns.own_types, f"by {', '.join(types)}"),
         "attributes of facts": _counts(columns.attributes),
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),

@@ -315,9 +315,8 @@ class FrameReader:
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
         named = [(SOURCE, batch[3])] if has_source else []
-        named += [
-            (name.removeprefix(ATTRIBUTE_PREFIX), one) for name, one in zip(further, batch[len(names) :], strict=True)
-        ]
+        others = zip(further, batch[len(names) :], strict=True)
+        named += [(name.removeprefix(ATTRIBUTE_PREFIX), one) for name, one in others]
         self._builder.add_ids(head_ids, kinds, tail_ids, self._sets(roles.source, named, kept) if named else None)
         for position in range(3 + has_source, len(names)):
             self._add_values(names[position], self._texts(batch[position]), kept, head_ids)
@@ -351,9 +350,8 @@ class FrameReader:
 
         @cache
         def number(*row: int) -> int:
-            return self._builder.attribute_set(
-                {name: values[at] for (name, values), at in zip(columns, row, strict=True)}
-            )
+            pairs = zip(columns, row, strict=True)
+            return self._builder.attribute_set({name: values[at] for (name, values), at in pairs})
 
         ids = np.fromiter(map(number, *codes), np.intc, len(codes[0]))
         return ids if (ids != NONE).any() else None
@@ -408,9 +406,7 @@ class FrameReader:
             self._builder.skipped += int((ends[~is_fact, 1] - ends[~is_fact, 0] + 1).sum())
             return
         row = int(np.argmin(is_fact))
-        column, name = next(
-            (column, name) for column, name in zip(columns, names, strict=False) if not column.is_text[row]
-        )
+        column, name = next(pair for pair in zip(columns, names, strict=False) if not pair[0].is_text[row])
         code = int(column.codes[row]) % len(column.texts)
         place = f"row {self._row + row + 1}, " if lines is None else ""
         message = f"{place}column {name!r}: {column.problems.get(code, 'a cell is empty')}"
