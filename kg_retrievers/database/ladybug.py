@@ -363,10 +363,8 @@ class LadybugExecutor(DatabaseExecutor):
                 raise self._error(error, query, timeout) from error
         try:
             if any(are_stored):
-                rows = [
-                    [_stored(value) if stored else value for value, stored in zip(row, are_stored, strict=True)]
-                    for row in rows
-                ]
+                pairs = (zip(row, are_stored, strict=True) for row in rows)
+                rows = [[_stored(value) if is_stored else value for value, is_stored in row] for row in pairs]
         except (KeyError, TypeError, AttributeError, RecursionError) as cause:
             raise self._error(SessionError("crashed", "it answered nodes that cannot be read"), query, 0) from cause
         return Fetched(columns, rows)

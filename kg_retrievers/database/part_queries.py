@@ -431,9 +431,8 @@ class PartQueries:
 
 def _ends_of(found: Facts) -> set[str]:
     """Return the entities of facts."""
-    return {triple.head for triple in found.triples} | {
-        triple.tail for triple in found.triples if not found.said[triple].is_value
-    }
+    tails = {triple.tail for triple in found.triples if not found.said[triple].is_value}
+    return tails | {triple.head for triple in found.triples}
 
 
 def _facts(stated: Mapping[Triple, Collection[str]], values: Mapping[Triple, str], limit: int) -> Facts:

@@ -155,7 +155,5 @@ def cut(
 
 def without_comments(query: str) -> str:
     """Return a query with plain spaces in place of comments and unusual blanks, so that all positions stay."""
-    return "".join(
-        re.sub(r"[^\n]", " ", token.text) if token.kind in ("blank", "comment") else token.text
-        for token in tokenize(query)
-    )
+    pairs = ((one.text, one.kind in ("blank", "comment")) for one in tokenize(query))
+    return "".join(re.sub(r"[^\n]", " ", text) if is_left_out else text for text, is_left_out in pairs)

@@ -53,10 +53,9 @@ def kind_names(graph: KnowledgeGraph) -> list[str]:
         return [kind for kind in graph.types_below if not _SCHEMA_TYPES.fullmatch(kind)]
     found = dict[str, None]()
     for relation in kind_relations(graph):
-        kinds = graph.relation_samples.all_sources_of(label_of(relation, True), graph.adjacency)
-        found |= dict.fromkeys(
-            graph.names[int(graph.labels[kind])] for kind in kinds.tolist() if is_kind(graph, [relation], kind)
-        )
+        ends = graph.relation_samples.all_sources_of(label_of(relation, True), graph.adjacency).tolist()
+        kinds = (end for end in ends if is_kind(graph, [relation], end))
+        found |= dict.fromkeys(graph.names[int(graph.labels[kind])] for kind in kinds)
     return [*found]
 
 

@@ -288,11 +288,8 @@ class Merge:
     def _with_ends_of_iris(self, entities: Array) -> list[int]:
         """Return those of some entities of the addition whose labels are the ends of their IRIs."""
         addition, expand = self.addition, Prefixes(self.addition.prefixes).expand
-        return [
-            id
-            for id in entities.tolist()
-            if addition.names[addition.labels[id]] == local_words(expand(addition.entities[id]))
-        ]
+        words = ((id, local_words(expand(addition.entities[id]))) for id in entities.tolist())
+        return [id for id, local in words if addition.names[addition.labels[id]] == local]
 
     def kept_entities(self, descriptions: Descriptions, counts: Array) -> Array:
         """Return which entities stay: bool. One that loses its last triple stays if something describes it.

@@ -13,16 +13,9 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_m
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
-from kg_retrievers.graph.readers.opening import check_regular, open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf.wikidata import is_wikidata
-from kg_retrievers.graph.readers.tables.delimited import (
-    Layout,
-    Row,
-    find_layout,
-    first_rows,
-    read_entity_table,
-    read_fact_table,
-)
+from kg_retrievers.graph.readers.tables.delimited import open_table, read_entity_table, read_fact_table
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, json_rows, numbered, read_json
 from kg_retrievers.graph.readers.text_files import FORMATS, FileOptions, TextFile
@@ -148,16 +141,8 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
         raise GraphLoadError(message, path)
 
 
-def _open_table(path: Path, format: str | None, options: FileOptions, width: int) -> tuple[TextFile, Layout, list[Row]]:
-    """Return a table of delimited text, how it is written, and its first rows."""
-    check_regular(path)
-    file = TextFile(path, options)
-    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, width)
-    return file, layout, first_rows(file, layout)
-
-
 def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
-    file, layout, first = _open_table(path, format, options, 2)
+    file, layout, first = open_table(path, format, options, 2)
     if format == "neo4j-csv" or (first and is_neo4j_header(first[0].cells)):
         read_neo4j_files([path], options, builder)
         return 1
@@ -244,7 +229,7 @@ def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
 
 def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     """Read delimited text, whose first row may show an export of Neo4j."""
-    file, layout, first = _open_table(path, format, options, 3)
+    file, layout, first = open_table(path, format, options, 3)
     if options.columns is None and options.header is not False and first and is_neo4j_header(first[0].cells):
         options.check_known(path, "neo4j-csv")
         return _read_neo4j(path, format, options)

@@ -79,9 +79,8 @@ class RdfColumns:
         """Take over what was collected."""
         self._statements, self._builder, self.prefixes = statements, builder, prefixes
         self.facts = facts_of(statements)
-        self.schema_types = {
-            number for name in SCHEMA_TYPES if (number := statements.ids.get(prefixes.expand(name))) is not None
-        }
+        numbers = map(statements.ids.get, map(prefixes.expand, SCHEMA_TYPES))
+        self.schema_types = {number for number in numbers if number is not None}
         self.iris = [*statements.ids]
         self.keys: list[str] = []
         self.ids = np.empty(0, np.intc)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from pathlib import Path
 from reprlib import repr as short
 from typing import Any, Literal, NamedTuple
 
@@ -15,11 +16,12 @@ import numpy as np
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.readers.opening import limit_error
+from kg_retrievers.graph.readers.opening import check_regular, limit_error
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
 from kg_retrievers.graph.readers.text_files import (
     ENTITY,
+    FileOptions,
     TextFile,
     entity_columns,
     find_roles,
@@ -70,6 +72,14 @@ class Row(NamedTuple):
 
 TABS, QUOTED_TABS = Layout("tsv", "\t", False), Layout("tsv", "\t", True)
 PIPES = Layout("pipe", "|", False)
+
+
+def open_table(path: Path, format: str | None, options: FileOptions, width: int) -> tuple[TextFile, Layout, list[Row]]:
+    """Return a table, how it is written, and the first rows; see `find_layout`."""
+    check_regular(path)
+    file = TextFile(path, options)
+    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, width)
+    return file, layout, first_rows(file, layout)
 
 
 def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
