@@ -293,11 +293,8 @@ class Neo4jExecutor(DatabaseExecutor):
         refused = code.startswith(("Neo.ClientError.", "Neo.DatabaseError.")) and ".Database." not in code
         reason = (cause.message or code) if isinstance(cause, exceptions.Neo4jError) else str(cause)
         if refused:
-            return DatabaseQueryError(
-                f"Neo4jExecutor: {self.address} refused the query: {reason} Correct the query; it was: {query}",
-                query,
-                reason,
-            )
+            told = f"Neo4jExecutor: {self.address} refused the query: {reason} Correct the query; it was: {query}"
+            return DatabaseQueryError(told, query, reason)
         if code.startswith("Neo.TransientError."):
             return DatabaseUnavailableError(
                 f"Neo4jExecutor: {self.address} cannot run the query now: {reason} Try again, or make the query "

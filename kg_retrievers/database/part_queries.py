@@ -137,11 +137,8 @@ class PartQueries:
         rows = self._union([*parts, *self._descriptions()], used, MOST_NODES)
         stated = self._stated(rows)
         entities, values = self._described_by(rows)
-        values = {
-            triple: datatype
-            for triple, datatype in values.items()
-            if (relations is None or triple.relation in relations) and (among is None or triple.tail in among)
-        }
+        wanted = (one for one in values if relations is None or one.relation in relations)
+        values = {one: values[one] for one in wanted if among is None or one.tail in among}
         found = _facts(stated, values, limit)
         if not self._wanted:
             return found._replace(entities=[entity for _, entity in entities])
@@ -360,15 +357,11 @@ class PartQueries:
             for said, place, _, labels in sorted(nodes[key], key=lambda row: (row[1], repr(row))):
                 names = [labels] if isinstance(labels, str) else labels
                 reader.add_node(key, node_attributes(dict(said or {}), self._labels[place], names, self._schema))
-        entities = [
-            (
-                min(row[1] for row in nodes[key]),
-                StoredEntity(
-                    key, found.labels.get(key, key), [*found.aliases.get(key, [])], [*found.types.get(key, [])]
-                ),
-            )
-            for key in sorted(nodes)
-        ]
+        entities = list[tuple[int, StoredEntity]]()
+        for key in sorted(nodes):
+            aliases, types = ([*said.get(key, [])] for said in (found.aliases, found.types))
+            entity = StoredEntity(key, found.labels.get(key, key), aliases, types)
+            entities.append((min(row[1] for row in nodes[key]), entity))
         values = sorted(found.said) if self._shows_values else ()
         return entities, {one: found.datatypes.get(one.tail, "") for one in values}
 

@@ -556,14 +556,8 @@ class RelationSamples(NamedTuple):
         forward = label_of(np.arange(relations), False)
         facts, entries, _ = _choose(labels, np.flatnonzero(~is_backward(labels)), size, FACTS)
         sources, kept, indptr = _choose(labels, np.flatnonzero(firsts), size, None)
-        return cls(
-            facts[forward],
-            sources,
-            adjacency.entities_of(entries).astype(np.int32),
-            adjacency.neighbors[entries],
-            adjacency.entities_of(kept).astype(np.int32),
-            indptr,
-        )
+        heads, of_kept = (adjacency.entities_of(some).astype(np.int32) for some in (entries, kept))
+        return cls(facts[forward], sources, heads, adjacency.neighbors[entries], of_kept, indptr)
 
     @classmethod
     def take(cls, columns: dict[str, Array]) -> Self | None:

@@ -269,14 +269,15 @@ def conditions(
             raise InvalidArgumentError(f"view: as_of must be a date, such as '2015-06-30', but got {as_of!r}.")
         first, last = day
         begins, ends = _checked_validity(validity, names)
-        found += [
-            AttributeCondition(
-                begins, lambda one: (of := _days(one)) and of[0] <= last, absent=True, limits=[("<=", last)]
-            ),
-            AttributeCondition(
-                ends, lambda one: (of := _days(one)) and of[1] >= first, absent=True, limits=[(">=", first)]
-            ),
-        ]
+
+        def has_begun(one: Scalar) -> Any:
+            return (of := _days(one)) and of[0] <= last
+
+        def goes_on(one: Scalar) -> Any:
+            return (of := _days(one)) and of[1] >= first
+
+        found.append(AttributeCondition(begins, has_begun, absent=True, limits=[("<=", last)]))
+        found.append(AttributeCondition(ends, goes_on, absent=True, limits=[(">=", first)]))
     return found
 
 
@@ -346,13 +347,11 @@ def _condition(name: str, wanted: Wanted) -> AttributeCondition:
     elif not any(limit.first or limit.unit or abs(limit.number or 0) >= _INEXACT for limit in ordered.values()):
         told = [(one, limit.number) for one, limit in ordered.items()]
     among = _written_so([dict(limits)["="]]) if "=" in wanted else None
-    return AttributeCondition(
-        name,
-        lambda value: all(_compared(value, comparison, limit) for comparison, limit in limits),
-        absent=False,
-        among=among,
-        limits=told,
-    )
+
+    def satisfies_all(value: Scalar) -> bool:
+        return all(_compared(value, comparison, limit) for comparison, limit in limits)
+
+    return AttributeCondition(name, satisfies_all, absent=False, among=among, limits=told)
 
 
 def _is_among(equals: Sequence[Scalar], value: Scalar) -> bool:

@@ -11,7 +11,7 @@ Extra: `sparql`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -143,14 +143,8 @@ class _Check:
         check_joins(tree, self._refuse, lambda name: self._iri(name.prefix or "", name.localname or "") == _TYPE)
         declared = tuple(f"PREFIX {prefix}: <{self.known[prefix]}>" for prefix in self.used)
         limit = tree.limitoffset.limit if tree.limitoffset else None
-        return CheckedSparql(
-            tuple(self.tokens),
-            columns,
-            tuple(self.names),
-            declared,
-            order_by=tree.orderby is not None,
-            limit=None if limit is None else int(limit),
-        )
+        checked = CheckedSparql(tuple(self.tokens), columns, tuple(self.names), declared, tree.orderby is not None)
+        return checked if limit is None else replace(checked, limit=int(limit))
 
     def _check_token(self, token: Token, following: Token, *, is_first: bool) -> None:
         query = self.query

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -237,12 +238,8 @@ class Merge:
         """Look up what is added."""
         self.graph, self.addition, self.new = graph, addition, new
         self.entities = JoinedTable.of(graph.entities, addition.entities, new.entities)
-        self.relations = JoinedTable.of(
-            written_relations(graph),
-            written_relations(addition),
-            new.relations,
-            lambda texts: find_relations(graph, texts),
-        )
+        written, find = (written_relations(graph), written_relations(addition)), partial(find_relations, graph)
+        self.relations = JoinedTable.of(*written, new.relations, find)
         self._is_unlabelled = addition.labels == addition.names.ids_of(addition.entities)
         labels = {key: form for key, form in new.entities.items() if self._is_unlabelled[addition.entities.find(key)]}
         self.names = JoinedTable.of(graph.names, addition.names, labels)

@@ -33,15 +33,8 @@ _USED = {
 }
 
 #: The datatypes of single values.
-_DATATYPES: Mapping[type, str | None] = {
-    str: None,
-    bool: "xsd:boolean",
-    int: "xsd:integer",
-    float: "xsd:double",
-    Decimal: "xsd:decimal",
-    datetime: "xsd:dateTime",
-    date: "xsd:date",
-}
+_DATATYPES: dict[type, str | None] = {str: None, bool: "xsd:boolean", int: "xsd:integer", float: "xsd:double"}
+_DATATYPES |= {Decimal: "xsd:decimal", datetime: "xsd:dateTime", date: "xsd:date"}
 
 _DROPPED = '{} (attributes="facts" keeps it)'
 
