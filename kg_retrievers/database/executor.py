@@ -269,10 +269,8 @@ class PartsByQueries(Immutable, ABC):
         return deadline(timeout + self._grace, partial(self._too_long, timeout))
 
     def _too_long(self, timeout: float) -> DatabaseTimeoutError:
-        who = type(self).__name__
-        return DatabaseTimeoutError(
-            f"{who}: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-        )
+        told = f"{type(self).__name__}: the query took longer than {timeout:g} s and was stopped."
+        return DatabaseTimeoutError(told, **RAISE_TIMEOUT)
 
     def _check_most(self, what: str, most: int) -> None:
         if type(most) is not int or most < 1:

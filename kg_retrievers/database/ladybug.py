@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -543,9 +543,7 @@ class _Rewriting:
     def _condition(self, labels: SyntaxNode, name: str) -> str:
         """Return the condition on the types of a node."""
         words = []
-        for token, before in zip(
-            self.tokens[labels.start + 1 : labels.end], self.tokens[labels.start : labels.end], strict=False
-        ):
+        for before, token in pairwise(self.tokens[labels.start : labels.end]):
             if token.name in self._type_labels and token.kind != "sign":
                 words.append(f"{quoted(token.name)} IN {name}.{self._types}")
             elif token.kind != "sign":

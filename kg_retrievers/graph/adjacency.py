@@ -57,9 +57,8 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
     if len(codes) and not (is_first := are_first(codes)).all():
         codes = codes[is_first]
     _, of_relation, of_tail = widths
-    made = TripleColumns(
-        np.empty(len(codes), np.int32), np.empty(len(codes), id_type(1 << of_relation)), np.empty(len(codes), np.int32)
-    )
+    kinds = np.int32, id_type(1 << of_relation), np.int32
+    made = TripleColumns(*(np.empty(len(codes), kind) for kind in kinds))
     for block in blocks(len(codes)):
         some = codes[block]
         made.tails[block] = some & ((1 << of_tail) - 1)

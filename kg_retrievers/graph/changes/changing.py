@@ -151,10 +151,8 @@ def _columns(
     ids, entities = new_ids(kept_entities), merge.entities.subset(kept_entities)
     kept_relations = mask(len(merge.relations), facts.relations)
     facts = TripleColumns(ids[facts.heads], new_ids(kept_relations)[facts.relations], ids[facts.tails])
-    aliases, types = (
-        pairs.subset(kept_entities[pairs.owners])._replace(owners=ids[pairs.owners[kept_entities[pairs.owners]]])
-        for pairs in descriptions[1:]
-    )
+    of_kept = (pairs.subset(kept_entities[pairs.owners]) for pairs in descriptions[1:])
+    aliases, types = (pairs._replace(owners=ids[pairs.owners]) for pairs in of_kept)
     columns: dict[str, Array] = Adjacency.of_triples(facts, len(entities)).columns() | entities.columns("entities")
     relations, text_relations = merge.relation_columns(kept_relations, relation_labels)
     kept = Descriptions(descriptions.labels[kept_entities], aliases, types)

@@ -92,9 +92,10 @@ def skip_hints(what: str) -> dict[str, str]:
 @contextmanager
 def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
     """Raise what goes wrong while a file is read or unpacked, and other errors, as a GraphLoadError."""
+    wrong: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, lzma.LZMAError, *also)
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, *also) as error:
+    except wrong as error:
         if isinstance(error, GraphLoadError):
             raise
         raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error
