@@ -50,10 +50,8 @@ NAMES_SHOWN = 10
 Run = Callable[..., Rows]
 
 
-def read_graph(
-    run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int, attributes: Attributes = "facts"
-) -> GraphBuilder:
-    """Read all nodes, with their names, types and properties, and all relationships with their properties.
+class _WholeGraph:
+    """Reads all nodes, with their names, types and properties, and all relationships with their properties.
 
     A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no page costs
     more than its own rows. Nodes with equal keys become one entity, with the triples of all. A change made meanwhile
@@ -64,42 +62,114 @@ def read_graph(
         schema: What the database holds.
         dialect: Its Cypher.
         page_size: How many rows are read at a time.
-        attributes: Whether properties become facts and attributes of facts.
-
-    Raises:
-        InvalidArgumentError: If there are nodes, and none has a key.
     """
-    schema = replace(schema, labels=tuple(_typed_by_all(run, label) for label in schema.labels))
-    builder = GraphBuilder()
-    builder.reading = describe_reading(run, schema, dialect, PAGE_TIMEOUT)
-    reader = AttributeReader(builder, attributes, "KnowledgeGraph.from_executor")
-    read, repeated = set[str](), 0
-    for label in schema.labels:
-        keys, done = list[str | int](), set[str]()
-        for key, labels, said in _pages_of_nodes(run, schema, dialect, label, page_size):
-            earlier = [
-                one
-                for one in schema.labels
-                if one.name < label.name and one.name in labels and said.get(one.key) is not None
-            ]
-            done.update(one.name for one in earlier)
-            if not earlier:  # its triples were not read yet
-                keys.append(key)
-                repeated += str(key) in read
-                read.add(str(key))
-                reader.add_node(str(key), node_attributes(said, label, labels, schema))
-        keys = [*dict.fromkeys(keys)]
-        for start in range(0, len(keys), page_size):
-            ends = keys[start], keys[start : start + page_size][-1]
-            for head, relation, tail, said in _pages_of_triples(run, schema, dialect, label, done, ends, page_size):
-                if tail:
-                    reader.add_edge(head, relation, tail, said)
-    if builder.reading.left_out and not read:
-        raise no_keys("KnowledgeGraph.from_executor", schema.labels)
-    if repeated:
-        builder.reading.understood["nodes with the key of another node"] = f"{repeated:,}, each taken as that node"
-    reader.finish()
-    return builder
+
+    def __init__(self, run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> None:
+        """Keep them; the types of keys are looked up."""
+        self._run, self._dialect, self._page_size = run, dialect, page_size
+        self._schema = replace(schema, labels=tuple(map(self._typed_by_all, schema.labels)))
+
+    def read(self, attributes: Attributes) -> GraphBuilder:
+        """Read everything.
+
+        Args:
+            attributes: Whether properties become facts and attributes of facts.
+
+        Raises:
+            InvalidArgumentError: If there are nodes, and none has a key.
+        """
+        schema, builder = self._schema, GraphBuilder()
+        builder.reading = describe_reading(self._run, schema, self._dialect, PAGE_TIMEOUT)
+        reader = AttributeReader(builder, attributes, "KnowledgeGraph.from_executor")
+        read, repeated = set[str](), 0
+        for label in schema.labels:
+            keys, done = dict[str | int, None](), set[str]()
+            for key, labels, said in self._nodes(label):
+                before = [one for one in schema.labels if one.name < label.name and one.name in labels]
+                earlier = [one.name for one in before if said.get(one.key) is not None]
+                done.update(earlier)
+                if not earlier:  # its triples were not read yet
+                    keys[key] = None
+                    repeated += str(key) in read
+                    read.add(str(key))
+                    reader.add_node(str(key), node_attributes(said, label, labels, schema))
+            ordered = [*keys]
+            for start in range(0, len(ordered), self._page_size):
+                some = ordered[start : start + self._page_size]
+                for head, relation, tail, said in self._triples(label, done, some[0], some[-1]):
+                    if tail:
+                        reader.add_edge(head, relation, tail, said)
+        if builder.reading.left_out and not read:
+            raise no_keys("KnowledgeGraph.from_executor", schema.labels)
+        if repeated:
+            shown = f"{repeated:,}, each taken as that node"
+            builder.reading.understood["nodes with the key of another node"] = shown
+        reader.finish()
+        return builder
+
+    def _typed_by_all(self, label: NodeLabel) -> NodeLabel:
+        """Return a label, whose keys are taken for texts if some are of another type than the schema says."""
+        key = f"n.{backticked(label.key)}"
+
+        def count(where: str, **parameters: Any) -> int:
+            query = f"MATCH (n:{backticked(label.name)}) WHERE {key} {where} RETURN count(*) AS nodes"
+            return int(self._run(query, parameters, limit=1, timeout=PAGE_TIMEOUT).rows[0][0])
+
+        is_typed = count("IS NOT NULL") == count(">= $least", least=label.least)
+        return label if is_typed else replace(label, properties={**label.properties, label.key: "ANY"})
+
+    def _nodes(self, label: NodeLabel) -> Iterator[tuple[str | int, list[str], dict[str, Any]]]:
+        """Yield the key, the labels and the properties of the nodes of a label, in the order of the database."""
+        order = {"key": label.key_order("n", self._dialect), "place": ID_OF[self._dialect].format("n")}
+        labels = "NULL" if self._dialect == "ladybug" else "labels(n)"
+        further = f"{labels} AS labels, {properties_of('n', [label.properties], self._dialect)} AS said"
+        match, where = f"MATCH (n:{backticked(label.name)})", f"{order['key']} > $least AND {order['key']} >= $first"
+        for key, _, names, said in self._pages(match, where, order, further, least=label.least, first=label.least):
+            yield key, names or [label.name], dict(said or {})
+
+    def _triples(
+        self, label: NodeLabel, done: Collection[str], first: str | int, last: str | int
+    ) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+        """Yield head, relation, tail and properties of relationships; the tail is empty if it has no key.
+
+        Their heads have the label, no key by the labels that are `done`, and keys from the first to the last.
+        """
+        schema, dialect = self._schema, self._dialect
+        head, tail = label.key_order("a", dialect), f"coalesce({key_of('b', schema, dialect)}, '')"
+        order = {"head": head, "tail": tail, "type": f"{TYPE_OF[dialect]}(r)", "place": ID_OF[dialect].format("r")}
+        where = f"{head} >= $first AND {head} <= $last"
+        for name, key in ((one.name, one.key) for one in schema.labels if one.name in done):
+            where += f" AND NOT ({has_label('a', name, dialect)} AND a.{backticked(key)} IS NOT NULL)"
+        for types, said, _ in relationships_of(schema, dialect, label):
+            match = f"MATCH (a:{backticked(label.name)})-[r{types}]->(b)"
+            for key, end, type, _, found in self._pages(match, where, order, f"{said} AS said", first=first, last=last):
+                yield str(key), schema.relation_of(type), end, dict(found or {})
+
+    def _pages(
+        self, match: str, where: str, order: Mapping[str, str], further: str, **parameters: Any
+    ) -> Iterator[Sequence[Any]]:
+        """Yield the rows of a query page by page.
+
+        Args:
+            match: Its MATCH.
+            where: Its conditions; the first column is `$first` or above.
+            order: The columns that it is sorted by, which differ in each row, and their expressions.
+            further: The further columns.
+            parameters: Its parameters.
+        """
+        beyond = ""
+        for name, expression in reversed([*order.items()]):
+            beyond = f"({expression} > ${name}{f' OR {expression} = ${name} AND {beyond}' if beyond else ''})"
+        columns = ", ".join(f"{expression} AS {name}" for name, expression in order.items())
+        result = f"RETURN {columns}, {further} ORDER BY {', '.join(order)}"
+        query = f"{match} WHERE {where} {result}"
+        while True:
+            page = self._run(query, parameters, limit=self._page_size, timeout=PAGE_TIMEOUT)
+            yield from page.rows
+            if not page.truncated:
+                return
+            query = f"{match} WHERE {where} AND {beyond} {result}"
+            parameters |= dict(zip(order, page.rows[-1], strict=False)) | {"first": page.rows[-1][0]}
 
 
 def describe_reading(run: Run, schema: DatabaseSchema, dialect: Dialect, timeout: float) -> Reading:
@@ -127,105 +197,16 @@ def describe_reading(run: Run, schema: DatabaseSchema, dialect: Dialect, timeout
     if reading.left_out and schema.relations:
         query = f"MATCH (a)-[r]->(b) WHERE {lacks('a')} OR {lacks('b')} RETURN count(r) AS found"
         reading.leave_out("relationships of nodes without a key", run(query, timeout=timeout).rows[0][0])
-    for match, one, held in (("(n)", "n", schema.labels), ("()-[r]->()", "r", schema.relations)):
-        names = sorted({name for some in held for name in unread(some.properties)})
-        if names:
-            counts = ", ".join(f"count({one}.{backticked(name)}) AS c{place}" for place, name in enumerate(names))
+    for match, held, what in (
+        ("(x)", schema.labels, "node attribute {!r} with nested values or vectors"),
+        ("()-[x]->()", schema.relations, "edge attribute {!r} with vectors"),
+    ):
+        if names := sorted({name for some in held for name in unread(some.properties)}):
+            counts = ", ".join(f"count(x.{backticked(name)}) AS c{place}" for place, name in enumerate(names))
             (found,) = run(f"MATCH {match} RETURN {counts}", limit=1, timeout=timeout).rows
-            of = (
-                "node attribute {!r} with nested values or vectors"
-                if one == "n"
-                else "edge attribute {!r} with vectors"
-            )
             for name, count in zip(names, found, strict=True):
-                reading.leave_out(of.format(name), count)
+                reading.leave_out(what.format(name), count)
     return reading
-
-
-def _typed_by_all(run: Run, label: NodeLabel) -> NodeLabel:
-    """Return a label, whose keys are taken for texts if some are of another type than the schema says."""
-    node, key = f"(n:{backticked(label.name)})", f"n.{backticked(label.key)}"
-    (found,), (of_type,) = (
-        run(f"MATCH {node} WHERE {where} RETURN count(*) AS nodes", parameters, limit=1, timeout=PAGE_TIMEOUT).column(
-            "nodes"
-        )
-        for where, parameters in ((f"{key} IS NOT NULL", {}), (f"{key} >= $least", {"least": label.least}))
-    )
-    return label if found == of_type else replace(label, properties={**label.properties, label.key: "ANY"})
-
-
-def _pages_of_nodes(
-    run: Run, schema: DatabaseSchema, dialect: Dialect, label: NodeLabel, page_size: int
-) -> Iterator[tuple[str | int, list[str], dict[str, Any]]]:
-    """Yield the key, the labels and the properties of the nodes of a label, in the order of the database."""
-    order = {"key": label.key_order("n", dialect), "place": ID_OF[dialect].format("n")}
-    labels = "NULL" if dialect == "ladybug" else "labels(n)"
-    further = f"{labels} AS labels, {properties_of('n', [label.properties], dialect)} AS said"
-    match, where = f"MATCH (n:{backticked(label.name)})", f"{order['key']} > $least AND {order['key']} >= $first"
-    least = {"least": label.least, "first": label.least}
-    for key, _, names, said in _pages(run, match, where, order, further, least, page_size):
-        yield key, names or [label.name], dict(said or {})
-
-
-def _pages_of_triples(
-    run: Run,
-    schema: DatabaseSchema,
-    dialect: Dialect,
-    label: NodeLabel,
-    done: Collection[str],
-    ends: Sequence[str | int],
-    page_size: int,
-) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Yield head, relation, tail and properties of relationships; the tail is empty if it has no key.
-
-    Their heads have the label, no key by the labels that are `done`, and keys from the first to the last of `ends`.
-    """
-    head = label.key_order("a", dialect)
-    tail = f"coalesce({key_of('b', schema, dialect)}, '')"
-    order = {"head": head, "tail": tail, "type": f"{TYPE_OF[dialect]}(r)", "place": ID_OF[dialect].format("r")}
-    where = f"{head} >= $first AND {head} <= $last"
-    for name, key in ((one.name, one.key) for one in schema.labels if one.name in done):
-        where += f" AND NOT ({has_label('a', name, dialect)} AND a.{backticked(key)} IS NOT NULL)"
-    for types, said, _ in relationships_of(schema, dialect, label):
-        match = f"MATCH (a:{backticked(label.name)})-[r{types}]->(b)"
-        parameters = {"first": ends[0], "last": ends[1]}
-        for key, end, type, _, found in _pages(run, match, where, order, f"{said} AS said", parameters, page_size):
-            yield str(key), schema.relation_of(type), end, dict(found or {})
-
-
-def _pages(
-    run: Run,
-    match: str,
-    where: str,
-    order: Mapping[str, str],
-    further: str,
-    parameters: Mapping[str, Any],
-    page_size: int,
-) -> Iterator[Sequence[Any]]:
-    """Yield the rows of a query page by page.
-
-    Args:
-        run: Runs a query.
-        match: Its MATCH.
-        where: Its conditions; the first column is `$first` or above.
-        order: The columns that it is sorted by, which differ in each row, and their expressions.
-        further: The further columns.
-        parameters: Its parameters.
-        page_size: How many rows are read at a time.
-    """
-    beyond = ""
-    for name, expression in reversed([*order.items()]):
-        beyond = f"({expression} > ${name}{f' OR {expression} = ${name} AND {beyond}' if beyond else ''})"
-    columns = ", ".join(f"{expression} AS {name}" for name, expression in order.items())
-    result = f"RETURN {columns}, {further} ORDER BY {', '.join(order)}"
-    query, used = f"{match} WHERE {where} {result}", dict(parameters)
-    while True:
-        page = run(query, used, limit=page_size, timeout=PAGE_TIMEOUT)
-        yield from page.rows
-        if not page.truncated:
-            return
-        query = f"{match} WHERE {where} AND {beyond} {result}"
-        used |= dict(zip(order, page.rows[-1], strict=False)) | {"first": page.rows[-1][0]}
 
 
 #: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
@@ -288,10 +269,8 @@ class PartsByQueries(Immutable, ABC):
         return deadline(timeout + self._grace, partial(self._too_long, timeout))
 
     def _too_long(self, timeout: float) -> DatabaseTimeoutError:
-        who = type(self).__name__
-        return DatabaseTimeoutError(
-            f"{who}: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-        )
+        told = f"{type(self).__name__}: the query took longer than {timeout:g} s and was stopped."
+        return DatabaseTimeoutError(told, **RAISE_TIMEOUT)
 
     def _check_most(self, what: str, most: int) -> None:
         if type(most) is not int or most < 1:
@@ -371,12 +350,7 @@ class Executor(PartsByQueries):
         """Return what the database held when this was first called, or what it holds now if `refresh`."""
 
     def run(
-        self,
-        query: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        limit: int = LIMIT,
-        timeout: float = TIMEOUT,
+        self, query: str, parameters: Mapping[str, Any] | None = None, *, limit: int = LIMIT, timeout: float = TIMEOUT
     ) -> Rows:
         """Run a query that only reads.
 
@@ -478,7 +452,7 @@ class DatabaseExecutor(Executor):
 
     def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
-        return read_graph(self.run, self.schema(), self.dialect, page_size, attributes)
+        return _WholeGraph(self.run, self.schema(), self.dialect, page_size).read(attributes)
 
     def reading(self, *, timeout: float = TIMEOUT) -> Reading:
         """Return what each part of the database is taken for; see `Executor.reading`."""

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -263,12 +263,7 @@ class LadybugExecutor(DatabaseExecutor):
     _temporary: str = ""
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        key: str = "key",
-        label: str | None = "label",
-        max_memory: int | None = MAX_MEMORY,
+        self, path: str | Path, *, key: str = "key", label: str | None = "label", max_memory: int | None = MAX_MEMORY
     ) -> None:
         """Open the database."""
         _check_memory(max_memory)
@@ -287,11 +282,7 @@ class LadybugExecutor(DatabaseExecutor):
 
     @classmethod
     def from_graph(
-        cls,
-        graph: KnowledgeGraph,
-        path: str | Path | None = None,
-        *,
-        max_memory: int | None = MAX_MEMORY,
+        cls, graph: KnowledgeGraph, path: str | Path | None = None, *, max_memory: int | None = MAX_MEMORY
     ) -> Self:
         """Write a graph to a new database and open it; see `load_graph` for what it looks like.
 
@@ -372,41 +363,31 @@ class LadybugExecutor(DatabaseExecutor):
                 raise self._error(error, query, timeout) from error
         try:
             if any(are_stored):
-                rows = [
-                    [_stored(value) if stored else value for value, stored in zip(row, are_stored, strict=True)]
-                    for row in rows
-                ]
+                pairs = (zip(row, are_stored, strict=True) for row in rows)
+                rows = [[_stored(value) if is_stored else value for value, is_stored in row] for row in pairs]
         except (KeyError, TypeError, AttributeError, RecursionError) as cause:
             raise self._error(SessionError("crashed", "it answered nodes that cannot be read"), query, 0) from cause
         return Fetched(columns, rows)
 
     def _error(self, error: SessionError, query: str, timeout: float) -> Exception:
-        reason = error.reason
+        reason, who = error.reason, "LadybugExecutor"
         match error.failure:
             case "closed":
                 return DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Open it again.")
             case "cancelled":
-                return DatabaseCancelledError("LadybugExecutor: the query was cancelled and stopped.")
+                return DatabaseCancelledError(f"{who}: the query was cancelled and stopped.")
             case "interrupted":
                 return self._too_long(timeout)
             case "memory":
-                return DatabaseMemoryError(
-                    f"LadybugExecutor: the query needs more memory than it may take ({reason}); it was: {query:.1000}",
-                    query,
-                    reason,
-                    hint_python="Make it smaller, or raise max_memory.",
-                    hint_shell="Make it smaller.",
-                )
+                told = f"{who}: the query needs more memory than it may take ({reason}); it was: {query:.1000}"
+                hints = {"hint_python": "Make it smaller, or raise max_memory.", "hint_shell": "Make it smaller."}
+                return DatabaseMemoryError(told, query, reason, **hints)
             case "crashed":
-                return DatabaseCrashError(
-                    f"LadybugExecutor: the query took the database down ({reason}); nothing was lost, and the next "
-                    f"query can be run. Write it in another way; it was: {query:.1000}",
-                    query,
-                    f"The query took the database down ({reason}).",
-                )
-            case _:
-                message = f"LadybugExecutor: LadybugDB refused the query: {reason} Correct the query; it was: {query}"
-                return DatabaseQueryError(message, query, reason)
+                told = f"{who}: the query took the database down ({reason}); nothing was lost, and the next query can "
+                told += f"be run. Write it in another way; it was: {query:.1000}"
+                return DatabaseCrashError(told, query, f"The query took the database down ({reason}).")
+        told = f"{who}: LadybugDB refused the query: {reason} Correct the query; it was: {query}"
+        return DatabaseQueryError(told, query, reason)
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
         schema = self.schema()
@@ -562,9 +543,7 @@ class _Rewriting:
     def _condition(self, labels: SyntaxNode, name: str) -> str:
         """Return the condition on the types of a node."""
         words = []
-        for token, before in zip(
-            self.tokens[labels.start + 1 : labels.end], self.tokens[labels.start : labels.end], strict=False
-        ):
+        for before, token in pairwise(self.tokens[labels.start : labels.end]):
             if token.name in self._type_labels and token.kind != "sign":
                 words.append(f"{quoted(token.name)} IN {name}.{self._types}")
             elif token.kind != "sign":

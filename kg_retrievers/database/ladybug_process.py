@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.database.executor import MAX_TIMEOUT
 from kg_retrievers.database.ladybug_worker import Answer, Failure, SessionError, write_line
-from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up
+from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up, wait_for
 from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.graph.cache import LocalLock
 
@@ -87,6 +87,7 @@ class ProcessSession:
         )
         self._end = weakref.finalize(self, _end, self._process, os.getpid())  # at the latest when the host ends
         self._opened = futures.Future[Answer]()
+        self._opened.set_running_or_notify_cancel()  # so that nobody who gives up cancels it
         threading.Thread(target=self._open, daemon=True).start()
 
     def _open(self) -> None:
@@ -107,10 +108,8 @@ class ProcessSession:
             DatabaseUnavailableError: If it cannot be opened.
             KGRetrieversError: The error of the deadline.
         """
-        while not self._opened.done():
-            check_deadline()
-            futures.wait([self._opened], min(seconds_left(), STARTUP))
-        self._opened.result()
+        check_deadline()
+        wait_for(self._opened)
 
     @property
     def usable(self) -> bool:

@@ -19,7 +19,7 @@ from kg_retrievers.database.login import address_in, credentials
 from kg_retrievers.database.plain_values import plain
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, descriptions_in, no_keys
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
-from kg_retrievers.deadline import wait_for
+from kg_retrievers.deadline import await_foreign_function, wait_for
 from kg_retrievers.errors import (
     CypherSafetyError,
     DatabaseLoginError,
@@ -202,12 +202,12 @@ class Neo4jExecutor(DatabaseExecutor):
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         columns, rows = self._wait(self._fetch_soon(query, parameters, most, timeout, self._explain))
         with self._typed_errors():
-            return Fetched(columns, [[_stored(value) for value in row] for row in rows])
+            return Fetched(columns, _stored(rows))
 
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> list[list[Any]]:
-        rows = self._read(query, parameters, most, timeout).rows
         with self._typed_errors():
-            return [plain(row) for row in rows]
+            rows: list[list[Any]] = plain(self._read(query, parameters, most, timeout).rows)
+            return rows
 
     def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a query of this package's own; values are the driver's."""
@@ -239,7 +239,7 @@ class Neo4jExecutor(DatabaseExecutor):
         options: dict[str, Any] = {"database": self._database, "default_access_mode": neo4j.READ_ACCESS}
         options["fetch_size"] = min(most, FETCH_SIZE)
         if self._shared is not None:
-            return await asyncio.to_thread(self._fetch_shared, options, query, parameters, most, timeout, explain)
+            return await await_foreign_function(self._fetch_shared, options, query, parameters, most, timeout, explain)
         async with self._driver.session(**options) as session:
             if explain and query not in self._explained:
                 explained = await session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters)
@@ -257,9 +257,8 @@ class Neo4jExecutor(DatabaseExecutor):
         assert self._shared is not None
         with self._shared.session(**options) as session:
             if explain and query not in self._explained:
-                self._check_kind(
-                    query, session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters).consume()
-                )
+                explained = session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters)
+                self._check_kind(query, explained.consume())
             result = session.run(neo4j.Query(query, timeout=timeout), parameters)
             records = result.fetch(most)
             result.consume()
@@ -294,11 +293,8 @@ class Neo4jExecutor(DatabaseExecutor):
         refused = code.startswith(("Neo.ClientError.", "Neo.DatabaseError.")) and ".Database." not in code
         reason = (cause.message or code) if isinstance(cause, exceptions.Neo4jError) else str(cause)
         if refused:
-            return DatabaseQueryError(
-                f"Neo4jExecutor: {self.address} refused the query: {reason} Correct the query; it was: {query}",
-                query,
-                reason,
-            )
+            told = f"Neo4jExecutor: {self.address} refused the query: {reason} Correct the query; it was: {query}"
+            return DatabaseQueryError(told, query, reason)
         if code.startswith("Neo.TransientError."):
             return DatabaseUnavailableError(
                 f"Neo4jExecutor: {self.address} cannot run the query now: {reason} Try again, or make the query "
@@ -333,11 +329,10 @@ class Neo4jExecutor(DatabaseExecutor):
         names = [*schema.keys, *([schema.label] if schema.label else [])]
         properties = ", ".join(f"n.{backticked(name)}" for name in names)
         query = f"MATCH (n) WHERE elementId(n) IN $ids RETURN elementId(n), labels(n), {properties}"
-        rows = self._read(query, {"ids": ids}, len(ids), TIMEOUT).rows
+        rows = self._rows(query, {"ids": ids}, len(ids), TIMEOUT)
         with self._typed_errors():
             return [
-                StoredNode(id, tuple(sorted(labels)), dict(zip(names, plain(rest), strict=True)))
-                for id, labels, *rest in rows
+                StoredNode(id, tuple(sorted(labels)), dict(zip(names, rest, strict=True))) for id, labels, *rest in rows
             ]
 
     def _read_schema(self) -> DatabaseSchema:

@@ -21,20 +21,12 @@ from kg_retrievers.database.properties import (
     Recorder,
     conditions_on,
     node_attributes,
+    pairs_of,
     parameters_of,
     properties_of,
 )
 from kg_retrievers.database.rendering import TYPE_OF, key_of
-from kg_retrievers.database.schema import (
-    DatabaseSchema,
-    Dialect,
-    NodeLabel,
-    backticked,
-    facts_in,
-    names_in,
-    no_keys,
-    quoted,
-)
+from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, names_in, no_keys
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.attributes import AttributeCondition, read_attribute_set, satisfies
@@ -145,11 +137,8 @@ class PartQueries:
         rows = self._union([*parts, *self._descriptions()], used, MOST_NODES)
         stated = self._stated(rows)
         entities, values = self._described_by(rows)
-        values = {
-            triple: datatype
-            for triple, datatype in values.items()
-            if (relations is None or triple.relation in relations) and (among is None or triple.tail in among)
-        }
+        wanted = (one for one in values if relations is None or one.relation in relations)
+        values = {one: values[one] for one in wanted if among is None or one.tail in among}
         found = _facts(stated, values, limit)
         if not self._wanted:
             return found._replace(entities=[entity for _, entity in entities])
@@ -258,11 +247,7 @@ class PartQueries:
         match = f"MATCH (n:{backticked(label.name)}) WHERE {held} IS NOT NULL AND n.{backticked(label.key)} IS NOT NULL"
         first, last = ("", f" ORDER BY key LIMIT {most}") if self._is_ladybug else (f" WITH n LIMIT {most}", "")
         shown = [name, *names_in(label, self._schema).get(name, ())]  # a title is no fact without the names before it
-        pairs = [(one, f"n.{backticked(one)}") for one in shown]
-        if self._is_ladybug:
-            said = f"{{{', '.join(f'{backticked(one)}: {value}' for one, value in pairs)}}}"
-        else:
-            said = f"[{', '.join(f'[{quoted(one)}, {value}]' for one, value in pairs)}]"
+        said = pairs_of("n", shown, self._dialect)
         return f"{match}{first} RETURN {self._description(label, said)}{last}"
 
     def _types_of(self, relations: Sequence[str]) -> list[str]:
@@ -372,15 +357,11 @@ class PartQueries:
             for said, place, _, labels in sorted(nodes[key], key=lambda row: (row[1], repr(row))):
                 names = [labels] if isinstance(labels, str) else labels
                 reader.add_node(key, node_attributes(dict(said or {}), self._labels[place], names, self._schema))
-        entities = [
-            (
-                min(row[1] for row in nodes[key]),
-                StoredEntity(
-                    key, found.labels.get(key, key), [*found.aliases.get(key, [])], [*found.types.get(key, [])]
-                ),
-            )
-            for key in sorted(nodes)
-        ]
+        entities = list[tuple[int, StoredEntity]]()
+        for key in sorted(nodes):
+            aliases, types = ([*said.get(key, [])] for said in (found.aliases, found.types))
+            entity = StoredEntity(key, found.labels.get(key, key), aliases, types)
+            entities.append((min(row[1] for row in nodes[key]), entity))
         values = sorted(found.said) if self._shows_values else ()
         return entities, {one: found.datatypes.get(one.tail, "") for one in values}
 
@@ -443,9 +424,8 @@ class PartQueries:
 
 def _ends_of(found: Facts) -> set[str]:
     """Return the entities of facts."""
-    return {triple.head for triple in found.triples} | {
-        triple.tail for triple in found.triples if not found.said[triple].is_value
-    }
+    tails = {triple.tail for triple in found.triples if not found.said[triple].is_value}
+    return tails | {triple.head for triple in found.triples}
 
 
 def _facts(stated: Mapping[Triple, Collection[str]], values: Mapping[Triple, str], limit: int) -> Facts:

@@ -11,6 +11,7 @@ from typing import Any, get_args
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, quoted, unread
 from kg_retrievers.graph import GraphBuilder, Triple
 from kg_retrievers.graph.attributes import SOURCE, AttributeCondition, attribute_set
+from kg_retrievers.graph.readers.frameworks.attributes import titled
 from kg_retrievers.graph.values import Comparison
 
 #: The types of numbers that Python and LadybugDB compare alike.
@@ -35,12 +36,18 @@ def properties_of(name: str, properties: Iterable[Mapping[str, str]], dialect: D
     left_out = sorted({one for some in properties for one in unread(some)})
     if dialect == "ladybug":  # which fails at a map without entries
         kept = [one for some in properties for one in some if one not in left_out]
-        pairs = ", ".join(f"{backticked(one)}: {name}.{backticked(one)}" for one in kept)
-        return f"{{{pairs}}}" if kept else "NULL"
+        return pairs_of(name, kept, dialect) if kept else "NULL"
     if not left_out:
         return f"properties({name})"
     names = ", ".join(map(quoted, left_out))
     return f"[one IN keys({name}) WHERE NOT one IN [{names}] | [one, {name}[one]]]"
+
+
+def pairs_of(name: str, properties: Iterable[str], dialect: Dialect) -> str:
+    """Return the expression for some properties of what a query calls `name`: a map, or a list of pairs."""
+    if dialect == "ladybug":
+        return f"{{{', '.join(f'{backticked(one)}: {name}.{backticked(one)}' for one in properties)}}}"
+    return f"[{', '.join(f'[{quoted(one)}, {name}.{backticked(one)}]' for one in properties)}]"
 
 
 def attribute_names(schema: DatabaseSchema) -> list[str]:
@@ -127,9 +134,7 @@ def node_attributes(
     called = read.get(schema.label) if schema.label else None
     if called not in (None, ""):
         read = {name: value for name, value in read.items() if name != schema.label} | {"label": called}
-    title = read.get("title")
-    if isinstance(title, str) and title and not any(read.get(name) for name in ("label", "name")):
-        read = {name: value for name, value in read.items() if name != "title"} | {"label": title}
+    read = titled(read)
     return read if schema.types is not None else read | {"types": sorted(labels)}
 
 

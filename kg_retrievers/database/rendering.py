@@ -228,7 +228,7 @@ class CypherWriter(PatternWriter):
     def lines(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield the lines of the query."""
         conditions = self.conditions() | self.absences()
-        result = self.bindings(bindings, counts=counts, facts=facts) if bindings else self.result()
+        result = [*self.result(bindings, counts=counts, facts=facts)]  # which may refuse what is wanted
         yield from self.matches(conditions)
         yield from result
 
@@ -328,31 +328,19 @@ class CypherWriter(PatternWriter):
     def _type(self, relation: Term) -> str:
         return "" if isinstance(relation, Unknown) else f":{backticked(self.schema.type_of(relation.text))}"
 
-    def result(self) -> Iterator[str]:
-        """Yield RETURN and ORDER BY."""
-        columns, order = [], []
-        for node, name in self.names.items():
-            if isinstance(node, Unknown) and node.name == self.pattern.target:
-                columns.append(f"{key_of(name, self.schema, self.dialect)} AS target")
-                order.append("target")
-        for position in range(len(self.pattern.triples)):
-            columns.append(f"r{position}")
-            order.append(_ORDER[self.dialect].format(f"r{position}"))
-        # Only where a fact fits either way can a row be there twice.
-        distinct = "DISTINCT " if self.direction == "ignore" else ""
-        yield f"RETURN {distinct}{', '.join(columns)}"
-        yield "ORDER BY " + ", ".join(order)
-
-    def bindings(self, wanted: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
+    def result(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield RETURN and ORDER BY for the keys of unknowns, or RETURN for how many keys the first of them has."""
-        columns = self.columns_of(wanted)
+        is_target = any(isinstance(node, Unknown) and node.name == self.pattern.target for node in self.names)
+        wanted = bindings or ({"target": str(self.pattern.target)} if is_target else {})
+        keys = {column: key_of(name, self.schema, self.dialect) for name, column in self.columns_of(wanted)}
         if counts:
-            yield f"RETURN count(DISTINCT {key_of(columns[0][0], self.schema, self.dialect)}) AS count"
+            yield f"RETURN count(DISTINCT {next(iter(keys.values()))}) AS count"
             return
-        keys = (f"{key_of(name, self.schema, self.dialect)} AS {column}" for name, column in columns)
-        own = [f"r{position}" for position in range(len(self.pattern.triples) if facts else 0)]
-        yield f"RETURN DISTINCT {', '.join([*keys, *own])}"
-        yield f"ORDER BY {', '.join([column for _, column in columns])}"
+        found = [f"r{position}" for position in range(len(self.pattern.triples))] if facts or not bindings else []
+        # Without bindings, a row can be there twice only where a fact fits either way.
+        distinct = "DISTINCT " if bindings or self.direction == "ignore" else ""
+        yield f"RETURN {distinct}{', '.join([*(f'{key} AS {column}' for column, key in keys.items()), *found])}"
+        yield f"ORDER BY {', '.join([*keys, *(_ORDER[self.dialect].format(one) for one in found if not bindings)])}"
 
     def has_key(self, name: str, keys: Sequence[str]) -> str:
         """Return the condition that a node has one of the keys."""
@@ -390,9 +378,7 @@ def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
     """Return the expression for the key, as a text, of the node that a query calls `name`."""
     if len(schema.keys) == 1 and all(label.has_text_key for label in schema.labels):
         return f"{name}.{backticked(schema.keys[0])}"
-    cases = [
-        f"WHEN {has_label(name, label.name, dialect)} THEN {label.key_text(name, dialect)}" for label in schema.labels
-    ]
+    cases = [f"WHEN {has_label(name, one.name, dialect)} THEN {one.key_text(name, dialect)}" for one in schema.labels]
     if dialect == "ladybug":
         return f"CASE {' '.join(cases)} END"
     # A node may have several labels, and the key of one of them only.

@@ -124,6 +124,7 @@ def check_read_only(
         return CheckedQuery(text, names, titles)
     order, limit = projection.find("order"), projection.find("limit")
     sort_by = tuple(column.sort_by for column in columns or () if column.sort_by is not None)
+    keys = order.inside if order else ()
     end = tokens[(order or projection.inside[0]).end - 1].end
     return CheckedQuery(
         text,
@@ -131,9 +132,7 @@ def check_read_only(
         titles,
         limit=None if limit is None else _value(tokens[limit.end - 1], parameters or {}),
         sort_by=sort_by if columns and len(sort_by) == len(columns) else (),
-        sorted_by=tuple(
-            text[tokens[key.start].position : tokens[key.end - 1].end] for key in (order.inside if order else ())
-        ),
+        sorted_by=tuple(text[tokens[key.start].position : tokens[key.end - 1].end] for key in keys),
         split=(text[:end], text[end : tokens[limit.start].position if limit else len(text)].rstrip()),
     )
 

@@ -152,9 +152,7 @@ class DatabaseSchema:
 
 def unread(properties: Mapping[str, str]) -> list[str]:
     """Return the properties that no graph holds, by their types: vectors, bytes, points and nested values."""
-    arrays = {
-        name for name, type in properties.items() if (found := _ARRAY.match(type)) and int(found[1]) > VECTOR_SIZE
-    }
+    arrays = {one for one, type in properties.items() if (found := _ARRAY.match(type)) and int(found[1]) > VECTOR_SIZE}
     return sorted(name for name, type in properties.items() if name in arrays or _UNREAD.match(type))
 
 

@@ -12,8 +12,11 @@ may cut into tokens differently is refused, since words could hide there:
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from importlib.resources import files
 from typing import Literal, NamedTuple, cast
 
 from kg_retrievers.errors import CypherSafetyError
@@ -43,16 +46,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NOWHERE = re.compile(r"\\[uU]|\$\$|[\x00\ud800-\udfff]")
-_REASONS = {
-    "\\u": "an escape that Neo4j replaces before it reads the query. Write the character, or pass a parameter",
-    "$$": "a sign that ends the query for some clients. Pass the value as a parameter",
-    "\\": "a backslash outside of a string",
-    "'": "a string that does not end",
-    '"': "a string that does not end",
-    "`": "a name in back-ticks that does not end, or an empty one",
-    "$": "a parameter without a name. Labels, types and properties cannot be computed; values are $name",
-    "/": "a comment that does not end, or whose end engines see at different positions. Leave the comment out",
-}
+
+#: Why something is no token, by the language and its text.
+_REASONS: Mapping[str, Mapping[str, str]] = json.loads((files(__package__) / "odd_tokens.json").read_text("utf-8"))
 
 
 class Token(NamedTuple):
@@ -72,6 +68,11 @@ class Token(NamedTuple):
         """What a name or parameter is called, without back-ticks and `$`."""
         text = self.text.removeprefix("$")
         return text[1:-1].replace("``", "`") if text.startswith("`") else text
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a name in ASCII, in back-ticks, or an identifier of Python."""
+        return self.name.isascii() or self.text.startswith("$`") or self.name.isidentifier()
 
     @property
     def word(self) -> str:
@@ -117,30 +118,42 @@ def tokenize(query: str) -> list[Token]:
         >>> [token.text for token in tokenize("RETURN n.`my name` // all") if token.kind != "blank"]
         ['RETURN', 'n', '.', '`my name`', '// all']
     """
-    if found := _NOWHERE.search(query):
-        reason = _REASONS.get(found[0].lower(), "a character that some clients cannot send. Leave it out")
-        raise refusal(query, Token("sign", found[0], found.start()), f", {reason}")
-    tokens = list[Token]()
-    position = 0
+    return [*cut(query, "Cypher", _TOKEN, _NOWHERE, refusal)]
+
+
+def cut(
+    query: str,
+    language: str,
+    pattern: re.Pattern[str],
+    nowhere: re.Pattern[str],
+    refuse: Callable[[str, Token, str], Exception],
+) -> Iterator[Token]:
+    """Yield the tokens of a query.
+
+    Args:
+        query: The text of a query.
+        language: What it is written in.
+        pattern: Finds a token; the groups are called like the kinds of tokens.
+        nowhere: Finds what may stand nowhere.
+        refuse: Makes the error of a token, whose reason goes on the sentence.
+    """
+    reasons, position = _REASONS[language], 0
+    if found := nowhere.search(query):
+        reason = reasons.get(found[0].lower(), "a character that cannot be sent. Leave it out")
+        raise refuse(query, Token("sign", found[0], found.start()), f", {reason}")
     while position < len(query):
-        match = _TOKEN.match(query, position)
+        match = pattern.match(query, position)
         token = Token(cast(Kind, match.lastgroup), match[0], position) if match else None
-        if token is None or (token.kind in ("name", "parameter") and not _is_name(token)):
+        is_odd = token is not None and token.kind in ("name", "parameter") and not token.is_name
+        if token is None or is_odd:
             token = token or Token("sign", query[position], position)
-            reason = _REASONS.get(token.text, "nothing that Cypher can read. Leave it out")
-            raise refusal(query, token, f", {reason}")
-        tokens.append(token)
+            reason = reasons.get(token.text, f"nothing that {language} can read. Leave it out")
+            raise refuse(query, token, f", {reason}")
+        yield token
         position = token.end
-    return tokens
-
-
-def _is_name(token: Token) -> bool:
-    return token.name.isascii() or token.text.startswith("$`") or token.name.isidentifier()
 
 
 def without_comments(query: str) -> str:
     """Return a query with plain spaces in place of comments and unusual blanks, so that all positions stay."""
-    return "".join(
-        re.sub(r"[^\n]", " ", token.text) if token.kind in ("blank", "comment") else token.text
-        for token in tokenize(query)
-    )
+    pairs = ((one.text, one.kind in ("blank", "comment")) for one in tokenize(query))
+    return "".join(re.sub(r"[^\n]", " ", text) if is_left_out else text for text, is_left_out in pairs)

@@ -62,16 +62,11 @@ class Rows:
 
 def triples_in(value: Any) -> list[Triple]:
     """Return the facts in a row, a value or a list of them, in order, each once."""
-    match value:
-        case Relationship():
-            return [value.triple]
-        case Path():
-            return list(dict.fromkeys(value.triples))
-        case Mapping():
-            return triples_in(list(value.values()))
-        case list() | tuple():
-            return list(dict.fromkeys(triple for part in value for triple in triples_in(part)))
-    return []
+    found: dict[Triple, None] = {}
+    for part in _walk(value):
+        found |= dict.fromkeys(part.triples if isinstance(part, Path) else ())
+        found |= {part.triple: None} if isinstance(part, Relationship) else {}
+    return [*found]
 
 
 @dataclass(frozen=True)
@@ -102,9 +97,7 @@ class StoredPath:
 
 
 def resolve(
-    rows: Sequence[Sequence[Any]],
-    schema: DatabaseSchema,
-    find_nodes: Callable[[list[Hashable]], Iterable[StoredNode]],
+    rows: Sequence[Sequence[Any]], schema: DatabaseSchema, find_nodes: Callable[[list[Hashable]], Iterable[StoredNode]]
 ) -> tuple[tuple[tuple[Any, ...], ...], dict[str, str]]:
     """Turn stored values into values by entity key.
 
@@ -116,7 +109,7 @@ def resolve(
     Returns:
         The rows, and the labels of their entities that are not their keys, by key.
     """
-    parts = list(_stored_in(rows))
+    parts = [part for part in _walk(rows) if isinstance(part, StoredNode | StoredRelationship)]
     stored = {part.id: part for part in parts if isinstance(part, StoredNode)}
     ends = (end for part in parts if isinstance(part, StoredRelationship) for end in (part.start, part.end))
     if missing := [end for end in dict.fromkeys(ends) if end not in stored]:
@@ -146,17 +139,15 @@ def resolve(
     return tuple(tuple(map(resolved, row)) for row in rows), _labels_of(nodes.values(), schema.label)
 
 
-def _stored_in(value: Any) -> Iterator[StoredNode | StoredRelationship]:
-    if isinstance(value, StoredNode | StoredRelationship):
-        yield value
+def _walk(value: Any) -> Iterator[Any]:
+    """Yield a value, and all values inside of it."""
+    yield value
+    if isinstance(value, Mapping):
+        value = [*value.values()]
     elif isinstance(value, StoredPath):
-        yield from value.nodes
-        yield from value.relationships
-    elif isinstance(value, dict):
-        yield from _stored_in(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _stored_in(part)
+        value = [*value.nodes, *value.relationships]
+    for part in value if isinstance(value, list | tuple) else ():
+        yield from _walk(part)
 
 
 def _node(node: StoredNode, key_of_label: Mapping[str, str], any_key: Sequence[str]) -> EntityNode:

@@ -57,9 +57,8 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
     if len(codes) and not (is_first := are_first(codes)).all():
         codes = codes[is_first]
     _, of_relation, of_tail = widths
-    made = TripleColumns(
-        np.empty(len(codes), np.int32), np.empty(len(codes), id_type(1 << of_relation)), np.empty(len(codes), np.int32)
-    )
+    kinds = np.int32, id_type(1 << of_relation), np.int32
+    made = TripleColumns(*(np.empty(len(codes), kind) for kind in kinds))
     for block in blocks(len(codes)):
         some = codes[block]
         made.tails[block] = some & ((1 << of_tail) - 1)
@@ -338,20 +337,15 @@ def triple_of(adjacency: Adjacency, entity: Any, entry: Any) -> Any:
 # --- labels: for compiled code too ------------------------------------------------------------------------------------
 
 
-@overload
-def label_of(relation: int, backward: int) -> int: ...
-@overload
-def label_of(relation: Array, backward: int) -> Array: ...
-@overload
-def label_of(relation: Array, backward: Bools) -> Array: ...
-def label_of(relation: Any, backward: Any) -> Any:
+def label_of(relation: Label, backward: Any) -> Label:
     """Return the label of a relation, crossed from head to tail, or `backward` from tail to head.
 
     Example:
         >>> label_of(3, False), label_of(3, True), label_of(np.array([0, 3]), True).tolist()
         (6, 7, [1, 7])
     """
-    return 2 * relation + backward
+    label: Label = 2 * relation + backward
+    return label
 
 
 def relation_of(label: Label) -> Label:
@@ -561,14 +555,8 @@ class RelationSamples(NamedTuple):
         forward = label_of(np.arange(relations), False)
         facts, entries, _ = _choose(labels, np.flatnonzero(~is_backward(labels)), size, FACTS)
         sources, kept, indptr = _choose(labels, np.flatnonzero(firsts), size, None)
-        return cls(
-            facts[forward],
-            sources,
-            adjacency.entities_of(entries).astype(np.int32),
-            adjacency.neighbors[entries],
-            adjacency.entities_of(kept).astype(np.int32),
-            indptr,
-        )
+        heads, of_kept = (adjacency.entities_of(some).astype(np.int32) for some in (entries, kept))
+        return cls(facts[forward], sources, heads, adjacency.neighbors[entries], of_kept, indptr)
 
     @classmethod
     def take(cls, columns: dict[str, Array]) -> Self | None:
@@ -646,7 +634,9 @@ def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tu
     Returns:
         How many candidates each label has, the chosen entries by label and ascending, and where those of each begin.
     """
-    of_candidates = _narrow(labels[candidates])
+    of_candidates = labels[candidates]
+    if of_candidates.max(initial=0) < 1 << 16:  # which sorts fast
+        of_candidates = of_candidates.astype(np.uint16)
     counts = np.bincount(of_candidates, minlength=size)
     sizes = np.minimum(counts, _most(counts, KEPT) if most is None else most)
     indptr, chosen = starts_of(sizes), np.repeat(np.arange(size), sizes)
@@ -665,8 +655,3 @@ def _most(counts: Array, kept: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if np.minimum(counts, middle).sum() <= kept else (low, middle - 1)
     return low
-
-
-def _narrow(labels: Array) -> Array:
-    """Return labels in a type that sorts fast, where they fit."""
-    return labels.astype(np.uint16) if labels.max(initial=0) < 1 << 16 else labels

@@ -24,7 +24,7 @@ import numpy as np
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Scalar, literal_value, short
-from kg_retrievers.graph.values import Comparison, Value, holds
+from kg_retrievers.graph.values import Comparison, holds
 
 #: What an attribute may be: a text, a number, a truth value, or a list of these. A date is a text in ISO 8601.
 AttributeValue: TypeAlias = Scalar | list[Scalar]
@@ -33,7 +33,7 @@ AttributeValue: TypeAlias = Scalar | list[Scalar]
 SOURCE = "source"
 
 #: The attributes that say when a fact begins and ceases to hold, by default.
-VALID_FROM, VALID_TO = "valid_from", "valid_to"
+VALIDITY = VALID_FROM, VALID_TO = "valid_from", "valid_to"
 
 #: What is wanted of an attribute: a value; several, of which it is one; None for a fact without it; or comparisons.
 Wanted: TypeAlias = Scalar | date | Collection[Scalar | date | None] | Mapping[Comparison, Scalar | date] | None
@@ -136,7 +136,7 @@ def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
     match value:
         case None | bool() | int() | str():
             return value
-        case float() | Decimal() if value != value:
+        case float() | Decimal() | datetime() if value != value:  # NaN, and NaT of pandas
             return None
         case float() | Decimal() if not isfinite(value):
             raise ValueError(f"{value} is no finite number")
@@ -144,8 +144,6 @@ def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
             return value
         case Decimal():
             return float(value) if value % 1 else int(value)
-        case datetime() if value != value:  # NaT of pandas
-            return None
         case datetime() if value.time() == time():
             return value.date().isoformat()
         case date() | time():
@@ -207,9 +205,7 @@ class AttributeSets:
         """Return the values of an attribute by the ids of the sets that have it."""
         return self._by_name.get(name, {})
 
-    def satisfying(
-        self, where: Where, as_of: date | str | None = None, validity: tuple[str, str] = (VALID_FROM, VALID_TO)
-    ) -> Array:
+    def satisfying(self, where: Where, as_of: date | str | None = None, validity: tuple[str, str] = VALIDITY) -> Array:
         """Return which sets satisfy all conditions; the last row is that of facts without attributes; bool, (n + 1).
 
         Args:
@@ -263,7 +259,7 @@ def conditions(
     for name in where:
         _check_name(name, names)
     found = [_condition(name, wanted) for name, wanted in where.items()]
-    if as_of is None and tuple(validity) != (VALID_FROM, VALID_TO):
+    if as_of is None and tuple(validity) != VALIDITY:
         raise InvalidArgumentError(
             f"view: validity={short(validity)} names the attributes that as_of looks at. Give as_of, too."
         )
@@ -273,14 +269,15 @@ def conditions(
             raise InvalidArgumentError(f"view: as_of must be a date, such as '2015-06-30', but got {as_of!r}.")
         first, last = day
         begins, ends = _checked_validity(validity, names)
-        found += [
-            AttributeCondition(
-                begins, lambda one: (of := _days(one)) and of[0] <= last, absent=True, limits=[("<=", last)]
-            ),
-            AttributeCondition(
-                ends, lambda one: (of := _days(one)) and of[1] >= first, absent=True, limits=[(">=", first)]
-            ),
-        ]
+
+        def has_begun(one: Scalar) -> Any:
+            return (of := _days(one)) and of[0] <= last
+
+        def goes_on(one: Scalar) -> Any:
+            return (of := _days(one)) and of[1] >= first
+
+        found.append(AttributeCondition(begins, has_begun, absent=True, limits=[("<=", last)]))
+        found.append(AttributeCondition(ends, goes_on, absent=True, limits=[(">=", first)]))
     return found
 
 
@@ -306,7 +303,7 @@ def _checked_validity(validity: tuple[str, str], names: Sequence[str]) -> tuple[
     """Check that facts have a time: one of the attributes by default, both of those that a user names."""
     if isinstance(validity, str) or len(validity) != 2:
         raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
-    is_default = tuple(validity) == (VALID_FROM, VALID_TO)
+    is_default = tuple(validity) == VALIDITY
     for name in validity:
         if not (is_default and (VALID_FROM in names or VALID_TO in names)):
             _check_name(name, names)
@@ -324,10 +321,6 @@ def _check_name(name: str, names: Sequence[str]) -> None:
         )
 
 
-def _wants_absent(wanted: Wanted) -> bool:
-    return wanted is None or (isinstance(wanted, Collection) and not isinstance(wanted, str | bytes) and None in wanted)
-
-
 def _condition(name: str, wanted: Wanted) -> AttributeCondition:
     """Return the condition on an attribute.
 
@@ -338,7 +331,7 @@ def _condition(name: str, wanted: Wanted) -> AttributeCondition:
         several = [wanted] if isinstance(wanted, str | bytes) or not isinstance(wanted, Collection) else [*wanted]
         equals = [_scalar(name, one) for one in several if one is not None]
         passes = partial(_is_among, equals)
-        return AttributeCondition(name, passes, absent=_wants_absent(wanted), among=_written_so(equals))
+        return AttributeCondition(name, passes, absent=None in several, among=_written_so(equals))
     if not wanted or any(one not in _COMPARISONS for one in wanted):
         raise InvalidArgumentError(f"view: {name!r} takes comparisons of {listed(_COMPARISONS)}, got {short(wanted)}.")
     limits = [(comparison, _scalar(name, limit)) for comparison, limit in wanted.items()]
@@ -354,13 +347,11 @@ def _condition(name: str, wanted: Wanted) -> AttributeCondition:
     elif not any(limit.first or limit.unit or abs(limit.number or 0) >= _INEXACT for limit in ordered.values()):
         told = [(one, limit.number) for one, limit in ordered.items()]
     among = _written_so([dict(limits)["="]]) if "=" in wanted else None
-    return AttributeCondition(
-        name,
-        lambda value: all(_compared(value, comparison, limit) for comparison, limit in limits),
-        absent=False,
-        among=among,
-        limits=told,
-    )
+
+    def satisfies_all(value: Scalar) -> bool:
+        return all(_compared(value, comparison, limit) for comparison, limit in limits)
+
+    return AttributeCondition(name, satisfies_all, absent=False, among=among, limits=told)
 
 
 def _is_among(equals: Sequence[Scalar], value: Scalar) -> bool:
@@ -429,7 +420,3 @@ def _scalar(name: str, wanted: object) -> Scalar:
             f"view: {name!r} takes a text, number, date or truth value, but got {short(wanted)}."
         )
     return plain
-
-
-def _limit(name: str, wanted: object) -> Value:
-    return literal_value(_scalar(name, wanted))

@@ -111,8 +111,10 @@ class GraphBuilder:
         aliases: Mapping[str, Sequence[str]] | None = None,
         types: Mapping[str, Sequence[str]] | None = None,
         relation_labels: Mapping[str, str] | None = None,
+        *,
+        format: str = "",
     ) -> None:
-        """Begin with descriptions, if there are some."""
+        """Begin with descriptions, if there are some, and the name of the format that is read."""
         self.labels: dict[str, str] = dict(labels or {})
         self.aliases: dict[str, Sequence[str]] = dict(aliases or {})
         self.types: dict[str, Sequence[str]] = dict(types or {})
@@ -122,7 +124,7 @@ class GraphBuilder:
         self.prefixes: dict[str, str] = {}
         self.type_ids: dict[str, str] = {}
         self.skipped = 0
-        self.reading = Reading()
+        self.reading = Reading(format)
         self._entities, self._relations, self._sets = TextIds(), TextIds(), TextIds()
         self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
         self._triple_sets = array("i")  # empty until a triple has attributes
@@ -203,11 +205,9 @@ class GraphBuilder:
 
     def attribute_set(self, attributes: Mapping[str, Any]) -> int:
         """Return the id of a set of attributes; a new one if the set is new, `NONE` if it is empty."""
-        text = attribute_set(attributes, self._leave_out_attribute)
+        left_out = "attribute {!r} of facts that is infinite or an unknown object"
+        text = attribute_set(attributes, lambda name: self.reading.leave_out(left_out.format(name)))
         return NONE if text == NO_ATTRIBUTES else self._sets[text]
-
-    def _leave_out_attribute(self, name: str) -> None:
-        self.reading.leave_out(f"attribute {name!r} of facts that is infinite or an unknown object")
 
     def sources(self, names: Sequence[str]) -> Array:
         """Return the ids of the sets that hold one source alone, `NONE` for an empty text."""
@@ -259,9 +259,12 @@ class GraphBuilder:
         del triples
         columns: dict[str, Array] = adjacency.columns()
         columns |= _table("entities", self._entities)
-        columns |= self._relation_columns()
+        names, kinds = relation_names(self._relations, self.relation_labels), TextIds()
+        columns |= _table("relations", names)
+        columns |= {} if names == [*self._relations] else _table("relation_ids", self._relations)
         columns |= self._name_columns() if self.labels or self.aliases else {}
-        columns |= self._type_columns()
+        types = self._described("type", "types", self.types, kinds)
+        columns |= type_columns(_texts(kinds), types, len(self._entities))
         columns |= self._datatype_columns()
         columns |= attributes
         return columns, given - unique
@@ -277,11 +280,6 @@ class GraphBuilder:
         sets[: len(self._triple_sets)] = np.frombuffer(self._triple_sets, np.intc)
         return triples, attribute_columns([*self._sets], Pairs(triple_of, sets), len(triples.heads))
 
-    def _relation_columns(self) -> dict[str, Array]:
-        names = relation_names(self._relations, self.relation_labels)
-        columns = _table("relations", names)
-        return columns if names == [*self._relations] else columns | _table("relation_ids", self._relations)
-
     def _name_columns(self) -> dict[str, Array]:
         names, size = TextIds(), len(self._entities)
         for key, label in self.labels.items():
@@ -290,11 +288,6 @@ class GraphBuilder:
         labels = np.fromiter(map(names.__getitem__, called), np.int32, size)
         aliases = self._described("alias", "aliases", self.aliases, names)
         return name_columns(_texts(names), labels, aliases)
-
-    def _type_columns(self) -> dict[str, Array]:
-        kinds = TextIds()
-        types = self._described("type", "types", self.types, kinds)
-        return type_columns(_texts(kinds), types, len(self._entities))
 
     def _described(self, one: str, many: str, described: Mapping[str, Sequence[str]], ids: TextIds) -> Pairs:
         """Return the entities that have further texts, ascending, and the ids of the texts."""

@@ -320,13 +320,11 @@ def with_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
 
 def without_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
     """Return all columns of a graph without those that say nothing."""
-    silent = {
-        name
-        for group in _silent_groups(columns)
-        if all(np.array_equal(columns[name], column) for name, column in group.items())
-        for name in group
-    }
-    return {name: column for name, column in columns.items() if name not in silent}
+    kept = dict(columns)
+    for group in _silent_groups(columns):
+        if all(np.array_equal(columns[name], column) for name, column in group.items()):
+            kept = {name: column for name, column in kept.items() if name not in group}
+    return kept
 
 
 def missing_columns(columns: Mapping[str, Array]) -> list[str]:

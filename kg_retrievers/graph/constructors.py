@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import networkx as nx
 
@@ -25,13 +25,6 @@ from kg_retrievers.graph.readers.text_files import Attributes, OnError
 
 #: How many rows of a database are read at a time.
 PAGE_SIZE = 10_000
-
-
-class GraphSource(Protocol):
-    """What a whole graph can be read from, as the executors of `kg_retrievers.database`."""
-
-    def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
-        """Read everything, so many rows at a time."""
 
 
 class GraphConstructors(Immutable):
@@ -343,7 +336,7 @@ class GraphConstructors(Immutable):
     @classmethod
     def from_executor(
         cls,
-        executor: GraphSource | Any,
+        executor: Any,
         *,
         page_size: int = PAGE_SIZE,
         attributes: Attributes = "facts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -53,10 +53,9 @@ def kind_names(graph: KnowledgeGraph) -> list[str]:
         return [kind for kind in graph.types_below if not _SCHEMA_TYPES.fullmatch(kind)]
     found = dict[str, None]()
     for relation in kind_relations(graph):
-        kinds = graph.relation_samples.all_sources_of(label_of(relation, True), graph.adjacency)
-        found |= dict.fromkeys(
-            graph.names[int(graph.labels[kind])] for kind in kinds.tolist() if is_kind(graph, [relation], kind)
-        )
+        ends = graph.relation_samples.all_sources_of(label_of(relation, True), graph.adjacency).tolist()
+        kinds = (end for end in ends if is_kind(graph, [relation], end))
+        found |= dict.fromkeys(graph.names[int(graph.labels[kind])] for kind in kinds)
     return [*found]
 
 
@@ -66,20 +65,19 @@ def kind_members(graph: KnowledgeGraph, kind: str) -> Array | None:
         if (below := graph.types_below.get(kind)) is None:
             return None
         return distinct(np.array([*chain(*map(graph.type_entities, sorted(below)))], np.int64))
-    entities = [graph.entities.find(key) for key in graph.entities_named(kind)]
-    found = list[Array]()
-    for relation in kind_relations(graph):
-        for entity in entities:
-            entries = graph.adjacency.entries_with(entity, label_of(relation, True))
-            found.append(graph.adjacency.neighbors[entries].astype(np.int64))
-    return distinct(np.concatenate(found)) if any(map(len, found)) else None
+    found = [graph.adjacency.neighbors[entries].astype(np.int64) for _, _, entries in _entries_of(graph, kind)]
+    return distinct(np.concatenate(found)) if found else None
 
 
 def kind_facts(graph: KnowledgeGraph, kind: str) -> tuple[str, str] | None:
     """Return the relation that says what is of a kind, and the key of the kind; None if no relation does."""
+    return next(((graph.relations[relation], key) for relation, key, _ in _entries_of(graph, kind)), None)
+
+
+def _entries_of(graph: KnowledgeGraph, kind: str) -> Iterator[tuple[int, str, slice]]:
+    """Yield relations that say what is of a kind, the key of the kind, and where its entries are."""
     for relation in kind_relations(graph):
         for key in graph.entities_named(kind):
             entries = graph.adjacency.entries_with(graph.entities.find(key), label_of(relation, True))
             if entries.stop > entries.start:
-                return graph.relations[relation], key
-    return None
+                yield relation, key, entries

@@ -16,15 +16,7 @@ import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples
-from kg_retrievers.graph.attributes import (
-    SOURCE,
-    VALID_FROM,
-    VALID_TO,
-    AttributeSets,
-    AttributeValue,
-    Where,
-    sources_of,
-)
+from kg_retrievers.graph.attributes import SOURCE, VALIDITY, AttributeSets, AttributeValue, Where, sources_of
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
 from kg_retrievers.graph.changes.changing import Changes, change_graph, narrow_graph
 from kg_retrievers.graph.columns import (
@@ -260,11 +252,7 @@ class KnowledgeGraph(GraphConstructors):
 GraphML or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it \
 cannot hold with on_loss="drop".
         """
-        write_graph(self._content(), path, format, entities, on_loss)
-
-    def to_triples(self) -> list[Triple]:
-        """Return all triples in the order of their ids, as `from_triples` takes them."""
-        return [Triple(fact.head, fact.relation, fact.tail) for fact in self._content().facts()]
+        write_graph(GraphContent(self), path, format, entities, on_loss)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return a MultiDiGraph that holds all but `text_relations`, as `from_networkx` takes it.
@@ -273,7 +261,7 @@ cannot hold with on_loss="drop".
         and as "relation", and "relation_id", "sources" and other attributes if they have some. A fact that is
         stated several times, with other attributes, has several edges.
         """
-        content, graph = self._content(), nx.MultiDiGraph()
+        content, graph = GraphContent(self), nx.MultiDiGraph()
         for entity in content.entities():
             graph.add_node(entity.key, **node_attributes(entity))
         for fact in content.facts():
@@ -281,9 +269,6 @@ cannot hold with on_loss="drop".
                 graph.add_edge(fact.head, fact.tail, key=edge_key(fact, place))
                 graph.edges[fact.head, fact.tail, edge_key(fact, place)].update(attributes)
         return graph
-
-    def _content(self) -> GraphContent:
-        return GraphContent(self._columns, self.prefixes, self.type_ids, self.text_relations)
 
     def with_changes(self, **changes: Unpack[Changes]) -> KnowledgeGraph:
         """Return a new graph with some facts added and removed, and some entities described anew.
@@ -499,11 +484,7 @@ cannot hold with on_loss="drop".
         return sources_of(self.attributes(triple))
 
     def view(
-        self,
-        where: Where | None = None,
-        *,
-        as_of: date | str | None = None,
-        validity: tuple[str, str] = (VALID_FROM, VALID_TO),
+        self, where: Where | None = None, *, as_of: date | str | None = None, validity: tuple[str, str] = VALIDITY
     ) -> KnowledgeGraph:
         """Return a graph with only the facts whose attributes satisfy conditions.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, wraps
 from reprlib import Repr
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -96,25 +96,6 @@ def raises_pattern_errors(kind: type[T]) -> type[T]:
     return kind
 
 
-def read_as(kind: type[T], data: object) -> T:
-    """Read what a person or model wrote, or `to_dict` of the class.
-
-    Raises:
-        PatternError: If a key is unknown or missing, or a value has the wrong shape.
-    """
-    try:
-        read: T = _adapter(kind).validate_python(dict(data) if isinstance(data, Mapping) else data)
-    except ValidationError as error:
-        raise _pattern_error(kind, error) from None
-    return read
-
-
-def as_dict(made: object) -> dict[str, Any]:
-    """Return what `read_as` reads back, as JSON has it; fields with their defaults are left out."""
-    data: dict[str, Any] = _adapter(type(made)).dump_python(made, mode="json", exclude_defaults=True)
-    return data
-
-
 def _pattern_error(kind: type, error: ValidationError) -> PatternError:
     causes = [problem.get("ctx", {}).get("error") for problem in error.errors()]
     own = next((cause for cause in causes if isinstance(cause, PatternError)), None)
@@ -130,9 +111,31 @@ def _checked_name(name: str) -> str:
 Name = Annotated[str, AfterValidator(_checked_name)]
 
 
+class Written:
+    """What is written as plain data, and read again."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-safe dictionary that `from_dict` reads back; fields with their defaults are left out."""
+        data: dict[str, Any] = _adapter(type(self)).dump_python(self, mode="json", exclude_defaults=True)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """Read what `to_dict` wrote, or a person or model.
+
+        Raises:
+            PatternError: If a key is unknown or missing, or a value has the wrong shape.
+        """
+        try:
+            read: Self = _adapter(cls).validate_python(dict(data) if isinstance(data, Mapping) else data)
+        except ValidationError as error:
+            raise _pattern_error(cls, error) from None
+        return read
+
+
 @raises_pattern_errors
 @dataclass(frozen=True, config=CONFIG)
-class Condition:
+class Condition(Written):
     """What an unknown node of a pattern must satisfy.
 
     Args:
@@ -186,27 +189,10 @@ class Condition:
         """What the condition compares with, read as values."""
         return tuple(map(literal_value, self.value if isinstance(self.value, tuple) else (self.value,)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary that `from_dict` reads back."""
-        return as_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: object) -> Condition:
-        """Read what `to_dict` wrote, or a person or model.
-
-        Raises:
-            PatternError: If a key is unknown or missing, or a value has the wrong shape.
-        """
-        return read_as(cls, data)
-
-
-def _as_list(by: object) -> object:
-    return (by,) if isinstance(by, str) else by
-
 
 @raises_pattern_errors
 @dataclass(frozen=True, config=CONFIG)
-class Operation:
+class Operation(Written):
     """What is asked of the things that a pattern finds.
 
     - "list": the targets themselves, as without an operation. With `comparison` and `number`: those that have so many
@@ -254,7 +240,7 @@ class Operation:
     """
 
     kind: OperationKind
-    by: Annotated[tuple[Name, ...], BeforeValidator(_as_list)] = ()
+    by: Annotated[tuple[Name, ...], BeforeValidator(lambda by: (by,) if isinstance(by, str) else by)] = ()
     of: Literal["value", "count"] = "value"
     comparison: Comparison | None = None
     number: Annotated[StrictInt, Field(ge=0)] | None = None
@@ -298,18 +284,14 @@ class Operation:
                 "Operation: what has none of something matches no triple; say so by 'absent' triples instead."
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary that `from_dict` reads back; what is not said is left out."""
-        return as_dict(self)
-
     @classmethod
-    def from_dict(cls, data: object) -> Operation:
+    def from_dict(cls, data: object) -> Self:
         """Read what `to_dict` wrote, or a person or model; a text is its kind.
 
         Raises:
             PatternError: If a key is unknown, or a value has the wrong shape.
         """
-        return read_as(cls, {"kind": data} if isinstance(data, str) else data)
+        return super().from_dict({"kind": data} if isinstance(data, str) else data)
 
 
 def literal_value(value: Scalar) -> Value:

@@ -16,22 +16,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
+from typing import Annotated, NamedTuple, TypedDict, Unpack
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict, StrictBool
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph.operations import (
-    AROUND,
-    CONFIG,
-    Condition,
-    Name,
-    Operation,
-    as_dict,
-    raises_pattern_errors,
-    read_as,
-)
+from kg_retrievers.graph.operations import AROUND, CONFIG, Condition, Name, Operation, Written, raises_pattern_errors
 
 #: The most triples, absent triples, conditions and attributes of a pattern.
 MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS, MAX_ATTRIBUTES = 256, 64, 64, 64
@@ -108,7 +99,7 @@ class PatternTriple(NamedTuple):
 
 @raises_pattern_errors
 @pydantic_dataclass(frozen=True, config=CONFIG)
-class FactAttribute:
+class FactAttribute(Written):
     """An attribute of the fact that fits a triple of a pattern: its value is an unknown, but not an entity.
 
     Conditions, the target and the operation of the pattern name it as they name other unknowns. Attributes of one
@@ -129,14 +120,6 @@ class FactAttribute:
     name: Name
     unknown: Name
     optional: StrictBool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary that a pattern reads back."""
-        return as_dict(self)
-
-
-def _as_operation(operation: object) -> object:
-    return {"kind": operation} if isinstance(operation, str) else operation
 
 
 class PatternParts(TypedDict, total=False):
@@ -162,10 +145,11 @@ class PatternParts(TypedDict, total=False):
 
 @raises_pattern_errors
 @pydantic_dataclass(frozen=True, config=CONFIG)
-class Pattern:
+class Pattern(Written):
     """The small graph that a question asks for.
 
     The class, never the text, says whether a term is known, so a film may be called "Unknown".
+    In `to_dict` a known term without type or entity is a string, any other an object with the key "known" or "unknown".
     Equal terms are the same node; a plain string stands for `Known(string)`; a repeated triple counts once.
     Source, confidence and the fields `unplaced` to `truncated` do not count for equality.
 
@@ -215,7 +199,9 @@ class Pattern:
     confidence: Annotated[float, Strict(), Field(ge=0, le=1)] | None = field(default=None, compare=False)
     conditions: Annotated[tuple[Condition, ...], Field(max_length=MAX_CONDITIONS)] = ()
     absent: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_ABSENT)] = ()
-    operation: Annotated[Operation | None, BeforeValidator(_as_operation)] = None
+    operation: Annotated[
+        Operation | None, BeforeValidator(lambda one: {"kind": one} if isinstance(one, str) else one)
+    ] = None
     alone: Annotated[tuple[_Term, ...], Field(max_length=MAX_ALONE)] = ()
     unplaced: tuple[str, ...] = field(default=(), compare=False)
     nearest: tuple[str, ...] = field(default=(), compare=False)
@@ -368,28 +354,9 @@ class Pattern:
         def renamed(triples: Sequence[PatternTriple]) -> tuple[PatternTriple, ...]:
             return tuple(PatternTriple(new(head), relation, new(tail)) for head, relation, tail in triples)
 
-        different = tuple((new(a), new(b)) for a, b in self.different)
+        apart = tuple((new(a), new(b)) for a, b in self.different)
         alone = tuple(map(new, self.alone))
-        return replace(
-            self, triples=renamed(self.triples), absent=renamed(self.absent), different=different, alone=alone
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary that `from_dict` reads back.
-
-        A known term without type or entity is a string; any other term is an object with the key "known" or
-        "unknown". Keys without a value are left out.
-        """
-        return as_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Pattern:
-        """Read what `to_dict` wrote, or a person edited.
-
-        Raises:
-            PatternError: If a key is unknown or missing, or a value has the wrong shape.
-        """
-        return read_as(cls, data)
+        return replace(self, triples=renamed(self.triples), absent=renamed(self.absent), different=apart, alone=alone)
 
 
 #: Words that exclude the entity that the question names.

@@ -76,12 +76,6 @@ def _count_values(graph: KnowledgeGraph, name: str) -> dict[str, int]:
     return dict(sorted(zip(values, counts, strict=False), key=lambda item: (-item[1], item[0])))
 
 
-def _count_with(graph: KnowledgeGraph, name: str) -> int:
-    """Return how many triples have an attribute."""
-    pairs = Pairs.named(graph._columns, "triple_attributes")
-    return len(distinct(pairs.owners[np.isin(pairs.values, [*graph.attribute_sets.values(name)])]))
-
-
 def _count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
     """Return how often each name has its id among `ids`, the most frequent first; ids below 0 and "" are no names."""
     if names is None or ids is None:
@@ -100,6 +94,10 @@ def schema_of(graph: KnowledgeGraph) -> Schema:
     def types_at(entities: Array) -> tuple[str, ...]:
         return tuple(sorted(graph.types[kind] for kind in graph.types_among(entities)))
 
+    def count_with(name: str) -> int:
+        pairs = Pairs.named(graph._columns, "triple_attributes")
+        return len(distinct(pairs.owners[np.isin(pairs.values, [*graph.attribute_sets.values(name)])]))
+
     schemas = []
     for relation in np.argsort(-counts, kind="stable").tolist():
         facts = by_relation[relation]
@@ -114,5 +112,5 @@ def schema_of(graph: KnowledgeGraph) -> Schema:
         types=_count_names(graph.types, graph._columns["entity_types.values"]),
         datatypes=_count_names(graph.datatype_names, graph._columns.get("datatypes")),
         sources=_count_values(graph, SOURCE),
-        attributes={name: _count_with(graph, name) for name in graph.attribute_names if name != SOURCE},
+        attributes={name: count_with(name) for name in graph.attribute_names if name != SOURCE},
     )

@@ -89,14 +89,10 @@ def checked_dataclass(kind: type[T]) -> type[T]:
             construct(self, **values)
         except ValidationError as error:
             who = getattr(kind, "who", kind.__name__)
-            raise InvalidArgumentError(f"{who}: {_message(error)}") from None
+            problem = error.errors()[0]
+            told = reasons(error) if problem["loc"] else problem["msg"].removeprefix("Value error, ")
+            raise InvalidArgumentError(f"{who}: {told}") from None
 
     made.__init__ = construct_checked
     checked: type[T] = made
     return checked
-
-
-def _message(error: ValidationError) -> str:
-    """Return what is wrong with a value, or with the values together."""
-    problem = error.errors()[0]
-    return reasons(error) if problem["loc"] else problem["msg"].removeprefix("Value error, ")

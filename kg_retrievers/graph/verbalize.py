@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from io import StringIO
-from typing import Any, Literal, Protocol, TypeGuard, get_args
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, get_args
 from unicodedata import category, combining
 
 from kg_retrievers.errors import InvalidArgumentError
@@ -125,18 +125,17 @@ class HasMetadata(Protocol):
 
 
 HoldsFacts = Evidence | Path | HasMetadata
+OneOrSeveral: TypeAlias = HoldsFacts | Iterable[HoldsFacts]
 
 
-def each_of(what: HoldsFacts | Iterable[HoldsFacts]) -> list[Any]:
+def each_of(what: OneOrSeveral) -> list[Any]:
     """Return one item, or several, as a list."""
     if isinstance(what, str | Evidence | Path) or hasattr(what, "metadata") or not isinstance(what, Iterable):
         return [what]
     return list(what)
 
 
-def facts_of(
-    what: HoldsFacts | Iterable[HoldsFacts], who: str, also: str = ""
-) -> tuple[tuple[Triple, ...], dict[str, str]]:
+def facts_of(what: OneOrSeveral, who: str, also: str = "") -> tuple[tuple[Triple, ...], dict[str, str]]:
     """Return the triples of one item or several, each once, in their order, and the labels that Documents bring.
 
     Of several labels of one key, the first counts.
@@ -168,7 +167,7 @@ def facts_of(
     return tuple(triples), labels
 
 
-def lone_entities_of(what: HoldsFacts | Iterable[HoldsFacts]) -> list[str]:
+def lone_entities_of(what: OneOrSeveral) -> list[str]:
     """Return the entities that are evidence by themselves in one item or several, each once, in their order.
 
     Example:
@@ -216,8 +215,11 @@ def readable(name: str) -> str:
         return name
     if _FREEBASE.fullmatch(name):
         name = re.sub("[./]+", " ", name)
-    words = name.replace("_", " ").split()
-    return " ".join(_split_humps(word) if _CAMEL_CASE.fullmatch(word) else word for word in words) or name
+    words = list[str]()
+    for word in name.replace("_", " ").split():
+        humps = _HUMP.split(word) if _CAMEL_CASE.fullmatch(word) else []  # the capitals of "hasISBN" stay
+        words += [hump if hump.isupper() and len(hump) > 1 else hump.lower() for hump in humps] or [word]
+    return " ".join(words) or name
 
 
 def local_name(name: str) -> str:
@@ -233,16 +235,16 @@ def local_name(name: str) -> str:
     return prefixed[1] if prefixed else name
 
 
-def _split_humps(word: str) -> str:
-    """Split "dateOfBirth" to "date of birth", but leave the capitals of "hasISBN"."""
-    return " ".join(w if w.isupper() and len(w) > 1 else w.lower() for w in _HUMP.split(word))
-
-
 _relation_text = lru_cache(maxsize=10_000)(readable)
 
 
 #: The most characters of an attribute in the words of a fact; the metadata of Documents has all.
 ATTRIBUTE_LENGTH = 200
+
+
+#: Returns what an entity is called by its key, and what a fact says between its ends.
+Label: TypeAlias = Callable[[str], str]
+Said: TypeAlias = Callable[[Triple], str]
 
 
 def relation_words(triple: Triple) -> str:
@@ -271,7 +273,7 @@ def _value_text(value: object) -> str:
     return text if len(text) <= ATTRIBUTE_LENGTH else f"{text[: ATTRIBUTE_LENGTH - 3]}..."
 
 
-def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Callable[[Triple], str]:
+def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Said:
     """Return what gives the relation of a fact in words, and its attributes behind it.
 
     Example:
@@ -282,20 +284,16 @@ def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Call
     return lambda triple: " ".join(filter(None, [relation_words(triple), attribute_words(attributes.get(triple, ()))]))
 
 
-def words_of_documents(documents: Iterable[HasMetadata]) -> Callable[[Triple], str]:
+def words_of_documents(documents: Iterable[HasMetadata]) -> Said:
     """Return what gives the relations of the facts of Documents in words, with their attributes."""
     found = dict[Triple, Iterable[Mapping[str, Any]]]()
     for document in documents:
-        rows = document.metadata.get("triples") or ()
-        found |= {
-            Triple(*row): sets for row, sets in zip(rows, document.metadata.get("attributes") or (), strict=False)
-        }
+        rows, said = (document.metadata.get(name) or () for name in ("triples", "attributes"))
+        found |= {Triple(*row): sets for row, sets in zip(rows, said, strict=False)}
     return words_with(found)
 
 
-def triple_lines(
-    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def triple_lines(triples: Iterable[Triple], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return a line for each triple, in stored direction.
 
     The lines are for reading: names may hold "->".
@@ -312,9 +310,7 @@ def triple_lines(
     return [as_data(f"{label(one.head)} -> {said(one)} -> {label(one.tail)}") for one in triples]
 
 
-def numbered_lines(
-    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def numbered_lines(triples: Iterable[Triple], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return `triple_lines`, each preceded by its number, so that it can be cited.
 
     Example:
@@ -324,9 +320,7 @@ def numbered_lines(
     return [f"[{number}] {line}" for number, line in enumerate(triple_lines(triples, label, said), 1)]
 
 
-def grouped_lines(
-    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def grouped_lines(triples: Iterable[Triple], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return a line for each head and relation with all tails, in order of first occurrence.
 
     The lines are for reading: names may hold "->" or ";".
@@ -347,10 +341,7 @@ def grouped_lines(
 
 
 def table_lines(
-    triples: Iterable[Triple],
-    label: Callable[[str], str] = str,
-    said: Callable[[Triple], str] = relation_words,
-    entities: Iterable[str] = (),
+    triples: Iterable[Triple], label: Label = str, said: Said = relation_words, entities: Iterable[str] = ()
 ) -> list[str]:
     r"""Return the rows of two CSV tables, entities and then triples, with an empty line between them.
 
@@ -399,9 +390,7 @@ def _csv_rows(rows: Iterable[Sequence[object]]) -> list[str]:
     return written.getvalue().removesuffix("\n").split("\n")
 
 
-def path_lines(
-    paths: Iterable[Path], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
-) -> list[str]:
+def path_lines(paths: Iterable[Path], label: Label = str, said: Said = relation_words) -> list[str]:
     """Return a line for each path, with arrows in the direction in which each triple is stored.
 
     The lines are for reading: names may hold "->" or "<-".
@@ -427,10 +416,7 @@ def path_lines(
 
 
 def walk_lines(
-    triples: Iterable[Triple],
-    label: Callable[[str], str] = str,
-    said: Callable[[Triple], str] = relation_words,
-    paths: object = (),
+    triples: Iterable[Triple], label: Label = str, said: Said = relation_words, paths: object = ()
 ) -> list[str]:
     """Return a line for each known walk over the triples, then one for each triple that is on none of them.
 
@@ -466,9 +452,7 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
         >>> pattern_lines({"triples": [["Her", "directed_by", {"unknown": "x"}]], "target": "x"})
         ['Her -> directed_by -> ?x']
     """
-    conditions = [
-        f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())
-    ]
+    limits = [f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())]
     absent = [f"not: {' -> '.join(map(_term, triple))}" for triple in pattern.get("absent", ())]
     lines = [
         f"{_term(head)} -> {_term(relation)}{_attributes_of(pattern, number)} -> {_term(tail)}"
@@ -476,7 +460,7 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
     ]
     lines += [_typed(node) for node in pattern.get("alone", ())]
     operation = [_operation_line(pattern)] if pattern.get("operation") else []
-    return [as_data(line) for line in (*lines, *conditions, *absent, *operation)]
+    return [as_data(line) for line in (*lines, *limits, *absent, *operation)]
 
 
 def _attributes_of(pattern: Mapping[str, Any], triple: int) -> str:
@@ -570,8 +554,8 @@ def verbalize(
     triples: Sequence[Triple],
     *,
     style: Style = "grouped",
-    label: Callable[[str], str] = str,
-    said: Callable[[Triple], str] = relation_words,
+    label: Label = str,
+    said: Said = relation_words,
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
     paths: object = (),
@@ -618,9 +602,7 @@ def verbalize(
         else:
             shown_lines = [*lines(facts, label, said), *(as_data(label(key)) for key in alone)]
         kinds = [("fact", "facts", count - len(facts)), ("entity", "entities", len(entities) - len(alone))]
-        left_out = " and ".join(
-            f"{number} more {one if number == 1 else many}" for one, many, number in kinds if number
-        )
+        left_out = " and ".join(f"{some} more {one if some == 1 else many}" for one, many, some in kinds if some)
         notice = [f"({left_out} left out)"] if left_out else []
         apart = [""] if notice and shown_lines and style == "tables" else []  # or it would be read as a row
         return "\n".join(shown_lines + apart + notice)

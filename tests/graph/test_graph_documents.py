@@ -46,7 +46,7 @@ def document(source: Document | None = None, **changes: Any) -> GraphDocument:
 def test_nodes_relationships_and_sources() -> None:
     first = Document("Her is by Spike Jonze.", metadata={"source": "films.txt"})
     graph = KnowledgeGraph.from_graph_documents([document(first), document(Document("Again.", id="d2"))])
-    assert graph.to_triples() == [("Her", "DIRECTED_BY", "Spike Jonze"), ("Her", "year", "2013")]
+    assert [*graph.triples()] == [("Her", "DIRECTED_BY", "Spike Jonze"), ("Her", "year", "2013")]
     assert graph.label("Her") == "Her (film)"
     assert graph.types_of("Her") == ["Film"]
     assert graph.types_of("Spike Jonze") == ["Person"]
@@ -102,7 +102,7 @@ def test_other_packages() -> None:
             {"nodes": [{"id": "0", "type": "Movie"}], "relationships": [{"source": "0", "target": "2", "type": "r"}]},
         ]
     )
-    assert graph.to_triples() == [("0", "DIRECTED_BY", "1"), ("0", "r", "2")]
+    assert [*graph.triples()] == [("0", "DIRECTED_BY", "1"), ("0", "r", "2")]
     assert (graph.label("0"), graph.types_of("0")) == ("Her", ["Film", "Movie"])
 
 

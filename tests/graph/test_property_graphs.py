@@ -48,7 +48,7 @@ def index() -> PropertyGraphIndex:
 def test_an_index() -> None:
     graph = KnowledgeGraph.from_property_graph(index())
     her = "Her  2013 "  # LlamaIndex puts spaces in place of quotes
-    assert graph.to_triples() == [(her, "DIRECTED_BY", "Spike Jonze"), (her, "year", "2013")]
+    assert [*graph.triples()] == [(her, "DIRECTED_BY", "Spike Jonze"), (her, "year", "2013")]
     assert (graph.label(her), graph.types_of(her), graph.types_of("Spike Jonze")) == ('Her "2013"', ["FILM"], [])
     assert graph.sources((her, "DIRECTED_BY", "Spike Jonze")) == ["chunk 1"]
     assert graph.datatype("2013") == "xsd:integer"
@@ -72,7 +72,7 @@ def store() -> SimplePropertyGraphStore:
 
 def test_a_store() -> None:
     graph = KnowledgeGraph.from_property_graph(store())
-    assert graph.to_triples() == [("Alien", "r", "a"), ("Alien", "r", "b"), ("b", "r", "a")]
+    assert [*graph.triples()] == [("Alien", "r", "a"), ("Alien", "r", "b"), ("b", "r", "a")]
     assert [*graph.entities] == ["Alien", "a", "b", "alone"]
     assert graph.types_of("alone") == ["x"]
     assert graph.source_names == []
@@ -94,7 +94,7 @@ class ServerStore:
 
 def test_a_store_on_a_server() -> None:
     graph = KnowledgeGraph.from_property_graph(ServerStore())
-    assert sorted(graph.to_triples()) == sorted(KnowledgeGraph.from_property_graph(store()).to_triples())
+    assert sorted([*graph.triples()]) == sorted([*KnowledgeGraph.from_property_graph(store()).triples()])
 
 
 def test_what_is_no_store() -> None:

@@ -34,7 +34,7 @@ def test_samples_are_spread_over_the_facts_and_the_entities_of_each_relation(
     triples = np.array(
         sorted(
             (graph.entities.find(head), graph.relations.find(relation), graph.entities.find(tail))
-            for head, relation, tail in graph.to_triples()
+            for head, relation, tail in graph.triples()
         )
     )
     assert len(samples.kept) <= max(kept, 2 * len(graph.relations))

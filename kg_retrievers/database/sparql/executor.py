@@ -6,7 +6,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,15 +17,7 @@ from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
 from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
-from kg_retrievers.database.sparql.terms import (
-    Blank,
-    Solutions,
-    Term,
-    is_sendable,
-    read_term,
-    value_term,
-    written_term,
-)
+from kg_retrievers.database.sparql.terms import Blank, Solutions, Term, is_sendable, read_term, value_term, written_term
 from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
 from kg_retrievers.database.values import Relationship, Rows
 from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError
@@ -93,9 +85,8 @@ def rows_of(found: Solutions, checked: CheckedSparql, limit: int, reader: Sparql
     for number, row in enumerate(stored):
         values: list[Any] = [_key(row[at[name]], key_of) for name in plain]
         of_row = triples[number * len(facts) : (number + 1) * len(facts)]
-        rows.setdefault(
-            (*values, *of_row), (*values, *(None if fact is None else Relationship(fact, {}) for fact in of_row))
-        )
+        shown = (None if fact is None else Relationship(fact, {}) for fact in of_row)
+        rows.setdefault((*values, *of_row), (*values, *shown))
     order = list(rows) if checked.order_by else sorted(rows, key=_sort_key)
     truncated = len(found.rows) > limit or found.is_cut
     return Rows((*plain, *(f"r{number}" for number in facts)), tuple(rows[one] for one in order), truncated)
@@ -187,16 +178,17 @@ class SparqlExecutor(Executor):
         self._made_with = given
         if preset is not None and preset not in PRESETS:
             raise InvalidArgumentError(f"SparqlExecutor: preset is {preset!r}. Wanted one of {sorted(PRESETS)}.")
-        known_url, vocabulary = (None, Vocabulary()) if preset is None else PRESETS[preset]
+        known: dict[str, Any] = {} if preset is None else dict(PRESETS[preset])
+        known_url = known.pop("url", None)
         if (address := url or known_url) is None:
             raise InvalidArgumentError("SparqlExecutor: got neither url= nor preset=. Name the address of an endpoint.")
         if requests_per_second is not None and not 0 < requests_per_second < float("inf"):
             raise InvalidArgumentError(f"SparqlExecutor: requests_per_second is {requests_per_second}, not above 0.")
         if type(max_bytes) is not int or max_bytes < 1:
             raise InvalidArgumentError(f"SparqlExecutor: max_bytes is {max_bytes!r}, no integer from 1.")
-        options = {field.name for field in fields(vocabulary)}
-        changed = {name: value for name, value in given.items() if name in options and value is not None}
-        self.vocabulary = replace(vocabulary, **changed)
+        options = {field.name for field in fields(Vocabulary)}
+        known |= {name: value for name, value in given.items() if name in options and value is not None}
+        self.vocabulary = Vocabulary(**known)
         is_public = address == known_url
         self._endpoint = Endpoint(
             address,

@@ -81,11 +81,8 @@ class SparqlWriter(PatternWriter):
             return forward
         inside = "".join(f"{line} " for node in dict.fromkeys((head, tail)) for line in limits[node])
         ways = [(forward, start, end), (self._fact(end, relation, start), end, start)]
-        branches = (
-            f"{{ {inside}{fact} BIND({first} AS ?h{position}) BIND({last} AS ?t{position}) }}"
-            for fact, first, last in ways
-        )
-        return " UNION ".join(branches)
+        bound = ((fact, f"BIND({first} AS ?h{position}) BIND({last} AS ?t{position})") for fact, first, last in ways)
+        return " UNION ".join(f"{{ {inside}{fact} {ends} }}" for fact, ends in bound)
 
     def _fact(self, head: str, relation: Term, tail: str) -> str:
         term = self._relation(relation)

@@ -11,8 +11,9 @@ Extra: `sparql`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 from itertools import pairwise
 
 from kg_retrievers.database.sparql.tokens import refusal, tokenize
@@ -47,16 +48,8 @@ MAX_OFFSET, MAX_LIMIT = 1000, 1_000_000
 #: The schemes of IRIs in a query. Others, as `java:` and `bif:`, name functions of engines.
 SCHEMES = frozenset(("http", "https", "urn", "tag", "mailto", "info", "did", "doi", "geo", "tel"))
 
-_WORDS = """
-prefix select distinct reduced as where order by asc desc limit offset group having values undef union optional
-minus graph filter bind exists not in a true false separator
-str lang langmatches datatype bound iri uri abs ceil floor round concat strlen ucase lcase encode_for_uri contains
-strstarts strends strbefore strafter year month day hours minutes seconds timezone tz now md5 sha1 sha256 sha384 sha512
-coalesce if strlang strdt sameterm isiri isuri isblank isliteral isnumeric regex substr replace
-count sum min max avg sample group_concat
-"""
 #: The words of a query that only reads, in small letters; functions that give another value each time are left out.
-READ_WORDS = frozenset(_WORDS.split())
+READ_WORDS = frozenset((files(__package__) / "read_words.txt").read_text("utf-8").split())
 
 _INSTEAD = {
     "CONSTRUCT": "Write SELECT, and return the three terms of each triple as columns",
@@ -124,10 +117,8 @@ def _checked(query: str, parameters: frozenset[str], namespaces: tuple[tuple[str
 class _Check:
     """Checks one query."""
 
-    def __init__(
-        self, query: str, tokens: Sequence[Token], parameters: frozenset[str], known: Mapping[str, str]
-    ) -> None:
-        self.query, self.tokens, self.given, self.known = query, tokens, parameters, known
+    def __init__(self, query: str, tokens: Sequence[Token], given: frozenset[str], known: Mapping[str, str]) -> None:
+        self.query, self.tokens, self.given, self.known = query, tokens, given, known
         self.declared = {
             name.text[:-1]: iri.text[1:-1]
             for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
@@ -152,14 +143,8 @@ class _Check:
         check_joins(tree, self._refuse, lambda name: self._iri(name.prefix or "", name.localname or "") == _TYPE)
         declared = tuple(f"PREFIX {prefix}: <{self.known[prefix]}>" for prefix in self.used)
         limit = tree.limitoffset.limit if tree.limitoffset else None
-        return CheckedSparql(
-            tuple(self.tokens),
-            columns,
-            tuple(self.names),
-            declared,
-            order_by=tree.orderby is not None,
-            limit=None if limit is None else int(limit),
-        )
+        checked = CheckedSparql(tuple(self.tokens), columns, tuple(self.names), declared, tree.orderby is not None)
+        return checked if limit is None else replace(checked, limit=int(limit))
 
     def _check_token(self, token: Token, following: Token, *, is_first: bool) -> None:
         query = self.query

@@ -128,9 +128,8 @@ def _listed(ask: Ask, queries: tuple[str, str], columns: str) -> tuple[dict[str,
     is_sample = whole == sample
     select = f"SELECT DISTINCT {columns} WHERE {{ {{}} FILTER(isIRI(?listed)) }} LIMIT {2 * MAX_LISTED + 1}"
     try:
-        with deadline(
-            min(LISTING_TIMEOUT, seconds_left() / 2), lambda: DatabaseTimeoutError("The listing takes long.")
-        ):
+        seconds = min(LISTING_TIMEOUT, seconds_left() / 2)
+        with deadline(seconds, lambda: DatabaseTimeoutError("The listing takes long.")):
             rows = ask(select.replace("{}", whole))
     except DatabaseTimeoutError:
         rows, is_sample = ask(select.replace("{}", sample)), True

@@ -14,8 +14,8 @@ from kg_retrievers.graph.readers.rdf.statements import ANY, Names
 
 _XSD = WELL_KNOWN["xsd"]
 
-#: The datatype of a plain text, and that of a text with a language.
-STRING, LANGUAGE_TEXT = f"{_XSD}string", f"{WELL_KNOWN['rdf']}langString"
+#: The datatype of a plain text.
+STRING = f"{_XSD}string"
 
 _UNSENT = re.compile(r"[\x00\ud800-\udfff]")
 _IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^<>"{}|^`\\\x00-\x20\ud800-\udfff]*')

@@ -8,9 +8,8 @@ what could be an IRI, as in `<='a>`; `<<` and `{|`, which later versions read as
 from __future__ import annotations
 
 import re
-from typing import cast
 
-from kg_retrievers.database.tokens import Kind, Token, refused
+from kg_retrievers.database.tokens import Token, cut, refused
 from kg_retrievers.errors import SparqlSafetyError
 
 _LETTER = r"(?:[A-Za-z_]|[^\x00-\x7f\s])"
@@ -33,15 +32,6 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _NOWHERE = re.compile(r"\\[uU]|\{\||[\x00\ud800-\udfff]")
-_REASONS = {
-    "\\": "a backslash outside of a string, or an escape that engines read at different times. Write the character",
-    "'": "a string that does not end",
-    '"': "a string that does not end",
-    "$": "a parameter without a name. Values are $name",
-    "<": "the beginning of an IRI that is not absolute, or of a statement about a statement. Write the whole IRI, and "
-    "blanks on both sides of an operator",
-    "{": "a statement about a statement. Leave it out",
-}
 
 
 def refusal(query: str, token: Token, reason: str) -> SparqlSafetyError:
@@ -65,16 +55,5 @@ def tokenize(query: str) -> list[Token]:
         >>> [token.text for token in tokenize("SELECT ?x { ?x a <urn:a> } # all")][:-1]
         ['SELECT', '?x', '{', '?x', 'a', '<urn:a>', '}']
     """
-    if found := _NOWHERE.search(query):
-        token = Token("sign", found[0], found.start())
-        raise refusal(query, token, f", {_REASONS.get(found[0][0], 'a character that cannot be sent. Leave it out')}")
-    tokens, position = list[Token](), 0
-    while position < len(query):
-        match = _TOKEN.match(query, position)
-        if match is None:
-            token = Token("sign", query[position], position)
-            raise refusal(query, token, f", {_REASONS.get(token.text, 'nothing that SPARQL can read. Leave it out')}")
-        position = match.end()
-        if match.lastgroup != "blank":
-            tokens.append(Token(cast(Kind, match.lastgroup), match[0], match.start()))
-    return [*tokens, Token("end", "", len(query))]
+    tokens = cut(query, "SPARQL", _TOKEN, _NOWHERE, refusal)
+    return [*(token for token in tokens if token.kind != "blank"), Token("end", "", len(query))]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar, Literal
+from importlib.resources import files
+from typing import Any, ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import Prefixes
@@ -42,9 +44,7 @@ class Vocabulary(RdfOptions):
         _ = self.labels, self.aliases, self.types, self.starts
         for language in self.languages:
             if language != ANY and not all(part.isalnum() and part.isascii() for part in language.split("-")):
-                raise InvalidArgumentError(
-                    f"SparqlExecutor: languages has {language!r}. Wanted a code, as 'en' or '*'."
-                )
+                raise InvalidArgumentError(f"{self.who}: languages has {language!r}. Wanted a code, as 'en' or '*'.")
 
     @cached_property
     def names(self) -> Prefixes:
@@ -91,9 +91,7 @@ class Vocabulary(RdfOptions):
         named = (f'LANGMATCHES(LANG({variable}), "{language}")' for language in self.languages)
         return " || ".join([f"LANG({variable}) IN ({none})", *named])
 
-    def facts(
-        self, head: str, relation: str, tail: str, predicate: str | None = None, *, keep_blank: bool = False
-    ) -> str:
+    def facts(self, head: str, relation: str, tail: str, iri: str | None = None, *, keep_blank: bool = False) -> str:
         """Return the filters by which a triple of a query is a fact.
 
         A text in a language that is not wanted is a tail only where the head has no other by this relation.
@@ -102,15 +100,15 @@ class Vocabulary(RdfOptions):
             head: Its variable for the head.
             relation: That for the relation, or the IRI of the relation.
             tail: That for the tail.
-            predicate: The IRI of the relation, where it is known.
+            iri: The IRI of the relation, where it is known.
             keep_blank: Whether triples with blank nodes pass, too.
         """
         own = f"{tail}_other"
         names, types = {*self.labels, *self.aliases}, self.types
         literal = [f'STR({tail}) != ""']
-        if self.literals == "drop" or predicate in names:
+        if self.literals == "drop" or iri in names:
             literal = ["false"]
-        elif predicate is None:
+        elif iri is None:
             literal.append(f"{relation} NOT IN ({_list(sorted(names))})")
         if literal != ["false"] and ANY not in self.languages:
             better = f'isLiteral({own}) && STR({own}) != "" && ({self.wanted(own)} || LANG({own}) < LANG({tail}))'
@@ -118,14 +116,13 @@ class Vocabulary(RdfOptions):
             literal.append(f"({self.wanted(tail)} || {lone})")
         thing = "true"
         if types:
-            thing = f"{relation} NOT IN ({_list(types)})" if predicate is None else str(predicate not in types).lower()
+            thing = f"{relation} NOT IN ({_list(types)})" if iri is None else str(iri not in types).lower()
         filters = [
             *([] if keep_blank else [f"!isBlank({head}) && !isBlank({tail})"]),
             f"IF(isLiteral({tail}), {' && '.join(literal)}, {thing})",
         ]
-        return " ".join(
-            f"FILTER({one})" for one in (*filters, *(self.relations(relation) if predicate is None else []))
-        )
+        filters += self.relations(relation) if iri is None else []
+        return " ".join(f"FILTER({one})" for one in filters)
 
     def relations(self, variable: str) -> list[str]:
         """Return the conditions by which a predicate is a relation."""
@@ -142,31 +139,5 @@ def _list(iris: Sequence[str]) -> str:
     return ", ".join(f"<{iri}>" for iri in iris)
 
 
-_WIKIBASE = "http://wikiba.se/ontology#"
-
 #: What is known of public endpoints: their address, and how their triples are read.
-PRESETS: Mapping[Preset, tuple[str, Vocabulary]] = {
-    "wikidata": (
-        "https://query.wikidata.org/sparql",
-        Vocabulary(
-            label_predicates=("rdfs:label",),
-            alias_predicates=("skos:altLabel",),
-            type_predicates=("wdt:P31",),
-            namespaces=("wdt:",),
-            listing=f"?named <{_WIKIBASE}directClaim> ?relation",
-            unless=f"?property <{_WIKIBASE}directClaim> ?relation ; "
-            f"<{_WIKIBASE}propertyType> <{_WIKIBASE}ExternalId> .",
-        ),
-    ),
-    "dbpedia": (
-        "https://dbpedia.org/sparql",
-        Vocabulary(
-            label_predicates=("rdfs:label", "foaf:name"),
-            alias_predicates=("skos:altLabel", "dbo:alias"),
-            namespaces=("dbo:",),
-            listing="VALUES ?kind { <http://www.w3.org/2002/07/owl#ObjectProperty> "
-            "<http://www.w3.org/2002/07/owl#DatatypeProperty> } "
-            "?relation <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> ?kind . BIND(?relation AS ?named)",
-        ),
-    ),
-}
+PRESETS: Mapping[Preset, Mapping[str, Any]] = json.loads((files(__package__) / "presets.json").read_text("utf-8"))

@@ -151,10 +151,8 @@ def _columns(
     ids, entities = new_ids(kept_entities), merge.entities.subset(kept_entities)
     kept_relations = mask(len(merge.relations), facts.relations)
     facts = TripleColumns(ids[facts.heads], new_ids(kept_relations)[facts.relations], ids[facts.tails])
-    aliases, types = (
-        pairs.subset(kept_entities[pairs.owners])._replace(owners=ids[pairs.owners[kept_entities[pairs.owners]]])
-        for pairs in descriptions[1:]
-    )
+    of_kept = (pairs.subset(kept_entities[pairs.owners]) for pairs in descriptions[1:])
+    aliases, types = (pairs._replace(owners=ids[pairs.owners]) for pairs in of_kept)
     columns: dict[str, Array] = Adjacency.of_triples(facts, len(entities)).columns() | entities.columns("entities")
     relations, text_relations = merge.relation_columns(kept_relations, relation_labels)
     kept = Descriptions(descriptions.labels[kept_entities], aliases, types)
@@ -232,10 +230,8 @@ def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Arra
             named = graph.entities_named(end)
             advice.append(f"The key of {end!r} is {listed(named, 3)}." if named else f"No entity has the key {end!r}.")
     if not advice:
-        between = [triple.relation for triple in graph.triples(head, tail=tail)]
-        advice = [
-            f"Its ends are joined by {listed(between)}." if between else "Nothing leads from its head to its tail."
-        ]
+        by = [triple.relation for triple in graph.triples(head, tail=tail)]
+        advice = [f"Its ends are joined by {listed(by)}." if by else "Nothing leads from its head to its tail."]
     raise InvalidArgumentError(
         f"KnowledgeGraph.with_changes: {(head, relation, tail)} is not in the graph{others}. {' '.join(advice)}",
         hint_shell="Correct the file of --remove, or leave the fact out.",

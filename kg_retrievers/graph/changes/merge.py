@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -237,12 +238,8 @@ class Merge:
         """Look up what is added."""
         self.graph, self.addition, self.new = graph, addition, new
         self.entities = JoinedTable.of(graph.entities, addition.entities, new.entities)
-        self.relations = JoinedTable.of(
-            written_relations(graph),
-            written_relations(addition),
-            new.relations,
-            lambda texts: find_relations(graph, texts),
-        )
+        written, find = (written_relations(graph), written_relations(addition)), partial(find_relations, graph)
+        self.relations = JoinedTable.of(*written, new.relations, find)
         self._is_unlabelled = addition.labels == addition.names.ids_of(addition.entities)
         labels = {key: form for key, form in new.entities.items() if self._is_unlabelled[addition.entities.find(key)]}
         self.names = JoinedTable.of(graph.names, addition.names, labels)
@@ -288,11 +285,8 @@ class Merge:
     def _with_ends_of_iris(self, entities: Array) -> list[int]:
         """Return those of some entities of the addition whose labels are the ends of their IRIs."""
         addition, expand = self.addition, Prefixes(self.addition.prefixes).expand
-        return [
-            id
-            for id in entities.tolist()
-            if addition.names[addition.labels[id]] == local_words(expand(addition.entities[id]))
-        ]
+        words = ((id, local_words(expand(addition.entities[id]))) for id in entities.tolist())
+        return [id for id, local in words if addition.names[addition.labels[id]] == local]
 
     def kept_entities(self, descriptions: Descriptions, counts: Array) -> Array:
         """Return which entities stay: bool. One that loses its last triple stays if something describes it.

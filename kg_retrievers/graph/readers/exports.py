@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.graph.attributes import read_attribute_cell
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, list_or_value
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, list_or_value, titled
 from kg_retrievers.graph.readers.opening import plain_name
 from kg_retrievers.graph.readers.tables.delimited import Layout, check_names, find_layout, split_rows
 from kg_retrievers.graph.readers.tables.json_rows import add_each, typed
@@ -181,7 +181,7 @@ def _add_node(reader: AttributeReader, columns: Sequence[_Column], cells: Sequen
             types += [text.strip() for text in cell.split(column.delimiter) if text.strip()]
     if not key:
         raise ValueError(f"the cell of :ID is empty: {short([*cells])}")
-    reader.add_node(key, _titled(_properties(columns, cells) | ({"types": types} if types else {})))
+    reader.add_node(key, titled(_properties(columns, cells) | ({"types": types} if types else {})))
 
 
 def _add_relationship(reader: AttributeReader, columns: Sequence[_Column], cells: Sequence[str]) -> None:
@@ -194,19 +194,6 @@ def _add_relationship(reader: AttributeReader, columns: Sequence[_Column], cells
 def _properties(columns: Sequence[_Column], cells: Sequence[str]) -> dict[str, Any]:
     given = zip(columns, cells, strict=True)
     return {column.name: column.value(cell) for column, cell in given if cell and column.kind.islower()}
-
-
-def _titled(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return properties with "title" as label where there is neither "label" nor "name".
-
-    Example:
-        >>> _titled({"title": "Her"}), _titled({"title": "Dr", "name": "Ann"})
-        ({'label': 'Her'}, {'title': 'Dr', 'name': 'Ann'})
-    """
-    title = properties.get("title")
-    if isinstance(title, str) and title and not properties.keys() & {"label", "name"}:
-        properties = {name: value for name, value in properties.items() if name != "title"} | {"label": title}
-    return properties
 
 
 def _columns(cells: Sequence[str]) -> list[_Column]:
@@ -246,9 +233,8 @@ def export_rows(document: Any) -> Iterator[Any] | None:
     if not isinstance(document, dict) or document.keys() & {"edges", "links"}:
         return None
     name = "rels" if "rels" in document else "relationships"
-    nodes, edges = (
-        [*part.values()] if isinstance(part, dict) else part for part in (document.get("nodes"), document.get(name))
-    )
+    parts = (document.get("nodes"), document.get(name))
+    nodes, edges = ([*part.values()] if isinstance(part, dict) else part for part in parts)
     if not isinstance(nodes, list) or not isinstance(edges, list):
         return None
     if name == "relationships":
@@ -289,7 +275,7 @@ def read_apoc(file: TextFile, builder: GraphBuilder, rows: Iterator[Any]) -> Non
             raise ValueError(f'"properties" must be an object, but got {short(properties)}.')
         if row["type"] == "node":
             labels = row.get("labels") or []
-            reader.add_node(_node_id(row, row), _titled(properties | ({"types": labels} if labels else {})))
+            reader.add_node(_node_id(row, row), titled(properties | ({"types": labels} if labels else {})))
             return
         relation = row.get("label")
         if not isinstance(relation, str) or not relation:

@@ -11,25 +11,14 @@ from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.exports import (
-    export_rows,
-    is_apoc_row,
-    is_neo4j_header,
-    read_apoc,
-    read_neo4j_files,
-)
+from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf.wikidata import is_wikidata
-from kg_retrievers.graph.readers.tables.delimited import (
-    find_layout,
-    first_rows,
-    read_entity_table,
-    read_fact_table,
-)
-from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
+from kg_retrievers.graph.readers.tables.delimited import open_table, read_entity_table, read_fact_table
+from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, json_rows, numbered, read_json
-from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
+from kg_retrievers.graph.readers.text_files import FORMATS, FileOptions, TextFile
 
 GraphFormat = Literal[
     "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
@@ -37,17 +26,11 @@ GraphFormat = Literal[
 ]  # fmt: skip
 
 #: The formats of RDF.
-RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata")
+RDF = tuple(format for format in get_args(GraphFormat) if "names" in FORMATS[format])
 
-#: The formats that no suffix tells.
-_WITHOUT_SUFFIX = ("pipe", "node-link", "wikidata", "neo4j-csv", "apoc-jsonl")
-
-#: The formats by the suffixes of files.
-SUFFIXES: dict[str, GraphFormat] = {
-    **{f".{format}": format for format in get_args(GraphFormat) if format not in _WITHOUT_SUFFIX},
-    ".ndjson": "jsonl", ".pq": "parquet", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",
-    ".ntriples": "nt", ".nquads": "nq", ".turtle": "ttl", ".owl": "rdf", ".rdfs": "rdf",
-}  # fmt: skip
+#: The formats by the suffixes of files, and what `Reading` calls them.
+SUFFIXES = {suffix: format for format in get_args(GraphFormat) for suffix in FORMATS[format]["suffixes"]}
+SHOWN: dict[str, str] = {format: about["shown"] for format, about in FORMATS.items()}
 
 #: How many bytes of a file tell its format.
 PREFIX = 1 << 14
@@ -159,9 +142,7 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
 
 
 def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
-    file = TextFile(path, options)
-    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
-    first = first_rows(file, layout)
+    file, layout, first = open_table(path, format, options, 2)
     if format == "neo4j-csv" or (first and is_neo4j_header(first[0].cells)):
         read_neo4j_files([path], options, builder)
         return 1
@@ -175,29 +156,13 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
 
     table = ArrowFile(path, format, options.limits)
     try:
-        return add_entity_frame(builder, table, options.attributes, str(path), options.on_error)
+        return add_entities(builder, table, options.attributes, str(path), options.on_error)
     except InvalidArgumentError as error:
         raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=error.hint_python) from error
 
 
 #: The formats of tables of facts; None is text whose delimiter is to be found.
 _TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
-
-#: How `Reading` calls the formats.
-SHOWN = {
-    "tsv": "TSV",
-    "csv": "CSV",
-    "pipe": "head|relation|tail",
-    "jsonl": "JSON lines",
-    "json": "JSON array",
-    "neo4j-csv": "Neo4j CSV",
-    "apoc-jsonl": "APOC JSON",
-    "parquet": "Parquet",
-    "arrow": "Arrow IPC",
-    "graphml": "GraphML",
-    "gexf": "GEXF",
-    "node-link": "node-link JSON",
-}
 
 
 def read_graph_rows(
@@ -264,30 +229,25 @@ def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
 
 def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     """Read delimited text, whose first row may show an export of Neo4j."""
-    if os.path.isdir(path):
-        raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
-    file, builder = TextFile(path, options), GraphBuilder()
-    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 3)
-    first = first_rows(file, layout)
+    file, layout, first = open_table(path, format, options, 3)
     if options.columns is None and options.header is not False and first and is_neo4j_header(first[0].cells):
         options.check_known(path, "neo4j-csv")
         return _read_neo4j(path, format, options)
-    builder.reading.format, builder.reading.understood["cells"] = SHOWN[layout.format], layout.shown
+    builder = GraphBuilder(format=SHOWN[layout.format])
+    builder.reading.understood["cells"] = layout.shown
     read_fact_table(file, layout, first, builder)
     builder.skipped += file.skipped
     return builder
 
 
 def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    builder = GraphBuilder()
-    builder.reading.format = SHOWN[str(format)]
+    builder = GraphBuilder(format=SHOWN[str(format)])
     add_rows(TextFile(path, options), builder, with_facts=True, is_array=format == "json")
     return builder
 
 
 def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    builder = GraphBuilder()
-    builder.reading.format = SHOWN["neo4j-csv"]
+    builder = GraphBuilder(format=SHOWN["neo4j-csv"])
     read_neo4j_files(csv_files(path) if os.path.isdir(path) else [path], options, builder)
     return builder
 
@@ -296,8 +256,7 @@ def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> 
     start = _json_start(path, options)
     if re.match(r'\{\s*"(?:nodes|rels|relationships|style)"', start):
         return _read_node_link(path, format, options)
-    builder, file = GraphBuilder(), TextFile(path, options)
-    builder.reading.format = SHOWN["apoc-jsonl"]
+    builder, file = GraphBuilder(format=SHOWN["apoc-jsonl"]), TextFile(path, options)
     read_apoc(file, builder, json_rows(file, is_array=start.startswith("[")))
     return builder
 
@@ -305,12 +264,9 @@ def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
 
-    builder = GraphBuilder()
-    table = ArrowFile(path, str(format), options.limits)
-    named = [*(options.columns or ()), *(None,) * 4][:4]
-    FrameReader(builder, options.on_error, path, options.limits, options.attributes).add_facts(
-        table, named, options.facts
-    )
+    builder, table = GraphBuilder(), ArrowFile(path, str(format), options.limits)
+    reader = FrameReader(builder, options.on_error, path, options.limits, options.attributes)
+    reader.add_facts(table, options.named_columns, options.facts)
     return builder
 
 
@@ -322,8 +278,7 @@ def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions
     if rows is None:
         return read_node_link(path, document, options)
     options.check_known(path, "apoc-jsonl")
-    builder = GraphBuilder()
-    builder.reading.format = SHOWN["apoc-jsonl"] if "rels" in document else "arrows.app JSON"
+    builder = GraphBuilder(format=SHOWN["apoc-jsonl"] if "rels" in document else "arrows.app JSON")
     read_apoc(file, builder, numbered(file, rows))
     return builder
 

@@ -6,13 +6,14 @@ import bz2
 import difflib
 import gzip
 import io
+import json
 import lzma
 import os
-import re
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,8 +29,6 @@ UNPACKED_RATIO = 50
 
 #: What a compressed file may always become, in bytes.
 UNPACKED_FLOOR = 128 << 20
-
-_BREAKS = re.compile(rb"[\r\n]")
 
 
 @checked_dataclass
@@ -64,21 +63,19 @@ class Limits:
         return max(UNPACKED_FLOOR, UNPACKED_RATIO * packed)
 
 
-def limit_error(
-    path: str | Path, line: int | None, exceeded: str, name: str, least: int | None = None
-) -> GraphLoadError:
+def limit_error(path: str | Path, line: int | None, what: str, name: str, least: int | None = None) -> GraphLoadError:
     """Return the error of a file that exceeds a limit.
 
     Args:
         path: The file.
         line: Where in it, if that is known.
-        exceeded: What was found, as "a line of more than 16,777,216 bytes".
+        what: What was found, as "a line of more than 16,777,216 bytes".
         name: The field of `Limits`.
         least: A value that would do, if it is known.
     """
     value = "N" if least is None else str(least)
     return GraphLoadError(
-        f"{exceeded}. The limit {name} keeps broken files from filling the memory.",
+        f"{what}. The limit {name} keeps broken files from filling the memory.",
         path,
         line,
         hint_python=f"Raise it if the file is right: limits=Limits({name}={value}).",
@@ -93,14 +90,15 @@ def skip_hints(what: str) -> dict[str, str]:
 
 
 @contextmanager
-def read_errors(path: Path) -> Iterator[None]:
-    """Raise what goes wrong while a file is read or unpacked as a GraphLoadError."""
+def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
+    """Raise what goes wrong while a file is read or unpacked, and other errors, as a GraphLoadError."""
+    wrong: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, lzma.LZMAError, *also)
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except wrong as error:
         if isinstance(error, GraphLoadError):
             raise
-        raise GraphLoadError(f"cannot be read: {error}", path) from error
+        raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error
 
 
 class BoundedFile(io.RawIOBase):
@@ -159,15 +157,12 @@ class BoundedFile(io.RawIOBase):
 
     def _count_line(self, data: bytes) -> None:
         """Check the line that goes on in `data`, and the lines that lie within it."""
-        limit = self._limits.line_bytes
-        last = max(data.rfind(b"\n"), data.rfind(b"\r"))
-        lengths = [self._since_break + len(data)]
-        if last >= 0:
-            parts = _BREAKS.split(data) if limit < len(data) else _BREAKS.split(data, 1)[:1]
-            lengths = [self._since_break + len(parts[0]), *map(len, parts[1:])]
-        self._since_break = lengths[0] if last < 0 else len(data) - last - 1
-        if max(*lengths, self._since_break) > limit:
-            raise limit_error(self._path, None, f"a line of more than {limit:,} bytes", "line_bytes")
+        first, *others = map(len, data.splitlines() or [b""])
+        lengths = [self._since_break + first, *others]
+        self._since_break = 0 if data.endswith((b"\n", b"\r")) else lengths[-1]
+        if max(lengths) > self._limits.line_bytes:
+            exceeded = f"a line of more than {self._limits.line_bytes:,} bytes"
+            raise limit_error(self._path, None, exceeded, "line_bytes")
 
 
 #: How like the name of a missing file another one must be to be suggested, in [0, 1].
@@ -291,56 +286,19 @@ _TAR = slice(257, 262)
 
 
 class _Kind(NamedTuple):
-    """What a file is, and what to do, in Python and on the shell where that differs."""
+    """What a file is, and what to do, in Python and on the shell where that differs; how it begins and its suffixes."""
 
     what: str
     python: str
     shell: str | None = None
+    starts: Sequence[str] = ()
+    suffixes: Sequence[str] = ()
 
 
-_ZIP = _Kind("a zip archive", "Unpack it, and name the file of the graph.")
-_SHEET = _Kind(
-    "a workbook of a spreadsheet",
-    "Read it with pandas, and give the frame: KnowledgeGraph.from_frame(pandas.read_excel(path)).",
-    "Save the sheet that holds the facts as CSV, with a column each for head, relation and tail.",
-)
-_TEXT = _Kind(
-    "a document for people to read, which states no triples",
-    "Extract triples from its text first, as LangChain's LLMGraphTransformer does, and give them to "
-    "KnowledgeGraph.from_graph_documents.",
-    "Extract triples from its text first, and write them as CSV.",
-)
-_PAGE = _Kind("a web page", "Perhaps a download went wrong: fetch the file itself.")
-_TAR_KIND = _Kind("a tar archive", "Unpack it, and name the file of the graph: tar -xf FILE")
-_SQLITE = _Kind("a database of SQLite", "Write the table of facts as CSV: sqlite3 -header -csv FILE 'SELECT ...'")
-_POINTER = _Kind("a pointer of Git LFS in place of the file", "Fetch the file: git lfs pull")
-_PICKLE = _Kind(
-    "a pickle, which is not opened since it can run any program",
-    "Load it yourself if you trust it, and give what it holds: KnowledgeGraph.from_networkx or from_triples.",
-    "Write it in another format, as CSV or GraphML, where it was made.",
-)
-_LADYBUG = _Kind(
-    "a LadybugDB database", "Give it to its executor: KnowledgeGraph.from_executor(LadybugExecutor(path))."
-)
-#: The first bytes of what is no graph.
-_STARTS = {
-    b"%PDF-": _TEXT,
-    b"\xd0\xcf\x11\xe0": _SHEET,
-    b"PK\x03\x04": _ZIP,
-    b"SQLite format 3\0": _SQLITE,
-    b"version https://git-lfs": _POINTER,
-    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), _PICKLE),
-    b"LBUG": _LADYBUG,
-}
-
-#: Those of the first bytes that may begin a text, unless a NUL follows.
-_LIKE_TEXT = (b"LBUG",)
-
-#: What a zip archive, or an old file of an office program, is by its suffix.
-_ZIPPED = {
-    **dict.fromkeys((".xlsx", ".xlsm", ".ods", ".xls"), _SHEET),
-    **dict.fromkeys((".docx", ".odt", ".pptx", ".epub", ".doc", ".ppt"), _TEXT),
-    **dict.fromkeys((".pt", ".pth"), _PICKLE),
+#: What holds no graph.
+_KINDS = {
+    name: _Kind(**kind)
+    for name, kind in json.loads((files("kg_retrievers.graph") / "no_graphs.json").read_text("utf-8")).items()
 }
 
 _PAGES = (b"<!doctype html", b"<html")
@@ -354,17 +312,19 @@ def check_may_hold_graph(path: Path) -> None:
         GraphLoadError: If it is one, with what to do about it.
     """
     with open(path, "rb") as file:
-        start = file.read(_START)
-    kind = _kind_of(start, path.name.lower())
+        kind = _KINDS.get(_kind_of(file.read(_START), path.name.lower()))
     if kind is not None:
         raise GraphLoadError(f"is {kind.what}.", path, hint_python=kind.python, hint_shell=kind.shell)
 
 
-def _kind_of(start: bytes, name: str) -> _Kind | None:
+def _kind_of(start: bytes, name: str) -> str:
+    """Return the name of the kind of a file by how it begins, or an empty text."""
     if name.endswith(_PACKED_TARS) or start[_TAR] == b"ustar":
-        return _TAR_KIND
+        return "tar"
     if start.lstrip().lower().startswith(_PAGES):
-        return _PAGE
-    magic = next((magic for magic in _STARTS if start.startswith(magic)), b"")
-    kind = None if magic in _LIKE_TEXT and b"\0" not in start else _STARTS.get(magic)
-    return _ZIPPED.get(Path(name).suffix, kind) if kind in (_ZIP, _SHEET) else kind
+        return "page"
+    text = start.decode("latin-1")
+    found = next((kind for kind, one in _KINDS.items() if text.startswith((*one.starts,))), "")
+    if found in ("zip", "sheet"):  # or an old file of an office program
+        return next((kind for kind, one in _KINDS.items() if Path(name).suffix in one.suffixes), found)
+    return "" if found == "ladybug" and b"\0" not in start else found  # a text may begin so

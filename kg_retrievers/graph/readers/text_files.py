@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -21,20 +23,11 @@ from kg_retrievers.graph.validation import checked_dataclass
 Attributes = Literal["facts", "drop"]
 OnError = Literal["raise", "skip"]
 
-_TEXT_TABLES = ("csv", "tsv", "pipe")
+#: The formats: what `Reading` calls each, the suffixes of its files, and the options that not all formats know.
+FORMATS: Mapping[str, Any] = json.loads((files("kg_retrievers.graph") / "formats.json").read_text("utf-8"))
 
-_TABLES = (*_TEXT_TABLES, "parquet", "arrow")
-_GRAPHS = ("graphml", "gexf", "node-link")
-
-#: The formats that know an option; the other options are for all.
-FORMATS_OF = {
-    "columns": (*_TABLES, *_GRAPHS),
-    "delimiter": (*_TEXT_TABLES, "neo4j-csv"),
-    "header": _TEXT_TABLES,
-    "facts": _TABLES,
-    "attributes": (*_TABLES, *_GRAPHS, "jsonl", "json", "neo4j-csv", "apoc-jsonl"),
-    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
-}
+#: The options that not all formats know.
+_OPTIONS = ("columns", "delimiter", "header", "facts", "attributes", "encoding")
 
 #: The defaults of `attributes` and `encoding`.
 DEFAULTS = ("facts", "utf-8")
@@ -88,9 +81,14 @@ class FileOptions:
     @property
     def given(self) -> dict[str, Any]:
         """The options that differ from their defaults, but for those of errors and limits."""
-        default, values = FileOptions(), {name: getattr(self, name) for name in FORMATS_OF}
+        default, values = FileOptions(), {name: getattr(self, name) for name in _OPTIONS}
         given = {name: value for name, value in values.items() if value != getattr(default, name)}
         return {name: [*value] if name in ("columns", "facts") else value for name, value in given.items()}
+
+    @property
+    def named_columns(self) -> list[str | None]:
+        """The columns of heads, relations, tails and sources, None for those that are not named."""
+        return [*(self.columns or ()), None, None, None, None][:4]
 
     def check_columns(self, has_source: bool) -> None:
         """Check that `columns` names three columns, or four where one of them may be the source.
@@ -118,8 +116,8 @@ class FileOptions:
         Raises:
             InvalidArgumentError: If an option is for other formats.
         """
-        for name, formats in FORMATS_OF.items():
-            value = getattr(self, name)
+        for name in _OPTIONS:
+            value, formats = getattr(self, name), [one for one, about in FORMATS.items() if name in about["options"]]
             is_given = (value or value is False) and value not in DEFAULTS
             if is_given and format not in formats and not (entities and name in OF_ENTITIES):
                 raise InvalidArgumentError(
@@ -292,27 +290,19 @@ def find_column(names: Sequence[str], wanted: Sequence[str], taken: Sequence[str
     return None
 
 
-def find_roles(
-    names: Sequence[str],
-    head: str | None = None,
-    relation: str | None = None,
-    tail: str | None = None,
-    source: str | None = None,
-) -> Roles | None:
+def find_roles(names: Sequence[str], given: Sequence[str | None] = (None,) * 4) -> Roles | None:
     """Return which columns hold head, relation and tail, and the source; None where one of the three is not found.
 
     Args:
         names: The names of all columns.
-        head: The name of the column with heads, where the user names it.
-        relation: The same of the relations.
-        tail: The same of the tails.
-        source: The same of the sources.
+        given: The columns of heads, relations, tails and sources, None for those that the user does not name.
 
     Example:
         >>> find_roles(["subject", "predicate", "object", "source"])
         Roles(head='subject', relation='predicate', tail='object', source='source')
     """
-    named = [name for name in (head, relation, tail, source) if name is not None]
+    head, relation, tail, source = given
+    named = [name for name in given if name is not None]
     head = head or find_column(names, HEAD, named)
     tail = tail or find_column(names, TAIL, named)
     relation = relation or find_column(names, RELATION, [*named, *filter(None, (head, tail))])

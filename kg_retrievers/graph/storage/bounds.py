@@ -75,8 +75,7 @@ def check_graph(columns: Mapping[str, Array]) -> None:
             check_ids(f"{name}.values", values, sizes[target])
     for name, (owner, target, least) in _IDS.items():
         if name in columns:
-            check_shape(name, columns[name], (sizes[owner],))
-            check_ids(name, columns[name], sizes[target], least)
+            check_ids(name, columns[name], sizes[target], least, count=sizes[owner])
     _check_adjacency(Adjacency.from_columns(columns), sizes)
 
 
@@ -85,8 +84,7 @@ def check_texts(columns: Mapping[str, Array], name: str) -> int:
     offsets, data, hashes, order = (columns[f"{name}.{part}"] for part in ("offsets", "data", "hashes", "order"))
     size = len(hashes)
     check_starts(f"{name}.offsets", offsets, size, len(data))
-    check_shape(f"{name}.order", order, (size,))
-    check_ids(f"{name}.order", order, size)
+    check_ids(f"{name}.order", order, size, count=size)
     return size
 
 
@@ -97,8 +95,10 @@ def check_starts(name: str, starts: Array, rows: int, end: int) -> None:
         raise ValueError(f"{name} does not ascend from 0 to {end:,}")
 
 
-def check_ids(name: str, ids: Array, size: int, least: int = 0) -> None:
-    """Check that ids are below a size, and not below the least one."""
+def check_ids(name: str, ids: Array, size: int, least: int = 0, *, count: int | None = None) -> None:
+    """Check that ids are below a size, and not below the least one; and how many there are, if that is known."""
+    if count is not None:
+        check_shape(name, ids, (count,))
     if ids.size and _is_bounded(ids) and (ids.min() < least or ids.max() >= size):
         raise ValueError(f"{name} holds ids of nothing: wanted {least} to {size - 1:,}")
 
@@ -111,15 +111,10 @@ def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
     entities, count = sizes["entities"], sizes["triples"]
     check_starts("adjacency.indptr", adjacency.indptr, entities, 2 * count)
     check_starts("adjacency.first_triples", adjacency.first_triples, entities, count)
-    columns = {
-        "neighbors": (2 * count, entities),
-        "labels": (2 * count, label_count(sizes["relations"])),
-        "backward_triples": (count, count),
-    }
-    for name, (length, limit) in columns.items():
-        column = getattr(adjacency, name)
-        check_shape(f"adjacency.{name}", column, (length,))
-        check_ids(f"adjacency.{name}", column, limit)
+    labels = label_count(sizes["relations"])
+    check_ids("adjacency.neighbors", adjacency.neighbors, entities, count=2 * count)
+    check_ids("adjacency.labels", adjacency.labels, labels, count=2 * count)
+    check_ids("adjacency.backward_triples", adjacency.backward_triples, count, count=count)
     if not _is_bounded(adjacency.indptr):
         return
     forward = np.diff(adjacency.first_triples)
@@ -129,7 +124,7 @@ def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
     if _is_bounded(adjacency.labels):
         halves = np.repeat(np.arange(2 * entities), np.stack([forward, backward], axis=1).ravel())
         is_turned = is_backward(adjacency.labels) != (halves % 2 == 1)
-        if is_turned.any() or (np.diff(halves * columns["labels"][1] + adjacency.labels) < 0).any():
+        if is_turned.any() or (np.diff(halves * labels + adjacency.labels) < 0).any():
             raise ValueError("adjacency.labels does not ascend in each half of a row, forward before backward")
 
 

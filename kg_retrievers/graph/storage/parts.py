@@ -25,7 +25,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
@@ -269,14 +268,11 @@ def _owner(lock: Path) -> str:
         return "another process"
 
 
-class _Keep(Enum):
-    KEEP = "keep"
+class Keep:
+    """Stands in place of a column or a part: what is saved stays."""
 
 
-Keep = Literal[_Keep.KEEP]
-
-#: In place of a column or a part: what is saved stays.
-KEEP: Literal[_Keep.KEEP] = _Keep.KEEP
+KEEP = Keep()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Adjacency, Edges
 from kg_retrievers.graph.attributes import AttributeValue, read_attribute_set
 from kg_retrievers.graph.building import NONE
-from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.columns import Array
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 
 class Fact(NamedTuple):
@@ -51,59 +53,41 @@ class Entity(NamedTuple):
 class GraphContent:
     """The facts and entities of a graph, in stored order.
 
-    Args:
-        columns: The columns of the graph, as `GraphBuilder.columns` makes them.
+    Attributes:
         prefixes: The IRI that each prefix of a key stands for.
         type_ids: How the source wrote a type that has another name, by this name.
         text_relations: The relations whose tails are texts, whatever they look like.
-
-    Attributes:
         keys: The keys of the entities.
         relations: What the relations are called.
         relation_ids: How the source wrote the relations; equal to `relations` where it wrote their names.
+        attribute_names: The names of the attributes, in sorted order.
     """
 
-    def __init__(
-        self,
-        columns: Mapping[str, Array],
-        prefixes: Mapping[str, str],
-        type_ids: Mapping[str, str],
-        text_relations: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, graph: KnowledgeGraph) -> None:
         """Read the texts of facts; those of entities are read when they are asked for."""
-        self.prefixes, self.type_ids, self.text_relations = prefixes, type_ids, text_relations
-        self._columns = columns
-        self.keys = self._texts("entities")
-        self.relations = self._texts("relations")
-        self.relation_ids = self._texts("relation_ids") or self.relations
+        self.prefixes, self.type_ids, self.text_relations = graph.prefixes, graph.type_ids, graph.text_relations
+        self.keys, self.relations = [*graph.entities], [*graph.relations]
+        self.relation_ids = [*(graph.relation_ids or graph.relations)]
+        self.attribute_names, self._sets = graph.attribute_names, [*graph.attribute_sets.texts]
+        self._graph, self._columns = graph, graph._columns
 
     @cached_property
     def edges(self) -> Array:
         """The facts: int32, shape (n, 3)."""
-        return Edges(Adjacency.from_columns(self._columns))[:]
-
-    @property
-    def has_attributes(self) -> bool:
-        """Whether some fact has attributes."""
-        return "attributes.offsets" in self._columns
-
-    @cached_property
-    def attribute_names(self) -> list[str]:
-        """The names of the attributes, in sorted order."""
-        return sorted({name for text in self._texts("attributes") for name in read_attribute_set(text)})
+        return self._graph.edges[:]
 
     def facts(self) -> Iterator[Fact]:
         """Yield the facts."""
-        sets = self._rows("triple_attributes", self._texts("attributes")) if self.has_attributes else None
+        sets = self._rows("triple_attributes", self._sets) if self._sets else None
         for head, relation, tail in self.edges.tolist():
             own = next(sets) if sets else []
             yield Fact(self.keys[head], self.relations[relation], self.relation_ids[relation], self.keys[tail], own)
 
     def statements(self) -> tuple[Array, list[dict[str, AttributeValue]]]:
         """Return the id of a fact for each of its sets of attributes, and this set; one row of a fact without any."""
-        if not self.has_attributes:
+        if not self._sets:
             return np.arange(len(self.edges)), [{}] * len(self.edges)
-        starts, sets = self._columns["triple_attributes.indptr"], [*map(read_attribute_set, self._texts("attributes"))]
+        starts, sets = self._columns["triple_attributes.indptr"], [*map(read_attribute_set, self._sets)]
         counts = np.diff(starts)
         rows = np.repeat(np.arange(len(counts)), np.maximum(counts, 1))
         ids = np.full(len(rows), NONE)
@@ -112,9 +96,10 @@ class GraphContent:
 
     def entities(self) -> Iterator[Entity]:
         """Yield the entities."""
-        names, kinds = self._texts("names"), ["", *self._texts("datatype_names")]
+        graph = self._graph
+        names, kinds = [*graph.names], ["", *(graph.datatype_names or ())]
         labels = self._columns["labels"].tolist()
-        aliases, types = self._rows("aliases", names), self._rows("entity_types", self._texts("types"))
+        aliases, types = self._rows("aliases", names), self._rows("entity_types", [*graph.types])
         datatypes = self._columns["datatypes"].tolist() if "datatypes" in self._columns else [NONE] * len(labels)
         for key, label, datatype in zip(self.keys, labels, datatypes, strict=True):
             yield Entity(key, names[label], next(aliases), next(types), kinds[datatype + 1] or None)
@@ -126,12 +111,10 @@ class GraphContent:
 
     def texts(self) -> Iterator[str]:
         """Yield every text of the graph."""
-        for name in ("entities", "relations", "relation_ids", "names", "types", "datatype_names", "attributes"):
-            yield from self._texts(name)
-
-    def _texts(self, name: str) -> list[str]:
-        has_texts = f"{name}.offsets" in self._columns
-        return StringTable.from_columns(self._columns, name)[:] if has_texts else []
+        graph = self._graph
+        of_facts = (graph.entities, graph.relations, graph.relation_ids, graph.attribute_sets.texts)
+        for table in (*of_facts, graph.names, graph.types, graph.datatype_names):
+            yield from table or ()
 
     def _rows(self, name: str, texts: list[str]) -> Iterator[list[str]]:
         """Yield the texts of each row of ids."""

@@ -77,9 +77,8 @@ class _Statements:
         reified = {(row, graph) for row, (graph, said) in zip(rows.tolist(), told, strict=True) if said}
         keys = set(content.keys) if reified else ()
         free = (name for name in map("fact{}".format, count()) if f"_:{name}" not in keys)
-        for row, (head, relation, tail), (graph, said) in zip(
-            rows.tolist(), content.edges[rows].tolist(), told, strict=True
-        ):
+        facts = zip(rows.tolist(), content.edges[rows].tolist(), told, strict=True)
+        for row, (head, relation, tail), (graph, said) in facts:
             fact = module.Quad(terms[head], relations[relation], terms[tail], *map(self._node, graph))
             yield fact
             if (row, graph) in reified:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from reprlib import repr as short
@@ -30,6 +31,10 @@ _USED = {
     "facts from node attributes": "",
     "attributes of facts": "edge attributes ",
 }
+
+#: The datatypes of single values.
+_DATATYPES: dict[type, str | None] = {str: None, bool: "xsd:boolean", int: "xsd:integer", float: "xsd:double"}
+_DATATYPES |= {Decimal: "xsd:decimal", datetime: "xsd:dateTime", date: "xsd:date"}
 
 _DROPPED = '{} (attributes="facts" keeps it)'
 
@@ -147,6 +152,19 @@ class AttributeReader:
         return texts
 
 
+def titled(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of a node of a database with "title" as label if there is neither "label" nor "name".
+
+    Example:
+        >>> titled({"title": "Her"}), titled({"title": "Dr", "name": "Ann"})
+        ({'label': 'Her'}, {'title': 'Dr', 'name': 'Ann'})
+    """
+    title = properties.get("title")
+    if isinstance(title, str) and title and not (properties.get("label") or properties.get("name")):
+        properties = {name: value for name, value in properties.items() if name != "title"} | {"label": title}
+    return properties
+
+
 def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> list[str] | None:
     """Return the text of a value, or of each in a list, also of one that is written in JSON; None where one has none.
 
@@ -157,17 +175,17 @@ def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> 
     """
     if _is_absent(value):
         return []
-    if lists and isinstance(value, str) and value.startswith("["):
-        value = _json_list(value)
-    scalars = [_scalar(one) for one in _values(value)]
+    scalars = [_scalar(one) for one in _values(list_or_value(value) if lists else value)]
     texts = [text for text, _ in filter(None, scalars) if text or may_be_empty]
     return texts if len(texts) == len(scalars) else None
 
 
 def list_or_value(value: Any) -> Any:
     """Return the list that a text holds in JSON, as formats without lists write it; else the value."""
-    listed = _json_list(value) if isinstance(value, str) and value.startswith("[") else value
-    return listed if isinstance(listed, list) else value
+    if isinstance(value, str) and value.startswith("["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
 
 
 def _values(value: Any) -> Iterator[Any]:
@@ -183,22 +201,9 @@ def _values(value: Any) -> Iterator[Any]:
 
 def _scalar(value: Any) -> tuple[str, str | None] | None:
     """Return the text and datatype of a single value; None of any other."""
-    match value:
-        case str():
-            return value, None
-        case bool():
-            return str(value).lower(), "xsd:boolean"
-        case int():
-            return str(value), "xsd:integer"
-        case float():
-            return str(value), "xsd:double"
-        case Decimal():
-            return str(value), "xsd:decimal"
-        case datetime():
-            return value.isoformat(), "xsd:dateTime"
-        case date():
-            return value.isoformat(), "xsd:date"
-    return None
+    datatype = next((_DATATYPES[kind] for kind in type(value).__mro__ if kind in _DATATYPES), "")
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    return None if datatype == "" else (text.lower() if isinstance(value, bool) else text, datatype)
 
 
 def _is_absent(value: Any) -> bool:
@@ -216,14 +221,6 @@ def _plain(value: Any) -> Any:
 
 def _is_vector(values: list[Any]) -> bool:
     return len(values) > VECTOR_SIZE and all(isinstance(value, float) for value in values)
-
-
-def _json_list(text: str) -> Any:
-    """Return the list that a text writes in JSON, for formats that hold no lists; the text where it writes none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _first(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -34,8 +34,7 @@ def read_graph_document_rows(
     Raises:
         InvalidArgumentError: If something is no such document, or a node has no id.
     """
-    builder = GraphBuilder()
-    builder.reading.format = "GraphDocument"
+    builder = GraphBuilder(format="GraphDocument")
     reader = AttributeReader(builder, attributes, _OF_DOCUMENTS)
     named_by: Counter[str] = Counter()
     for position, document in enumerate(documents, 1):
@@ -62,14 +61,16 @@ def read_graph_document_rows(
 def _add_document_node(reader: AttributeReader, node: Any) -> None:
     key, kind = _key(node), _get(node, "type") or _get(node, "label")
     properties = dict(_get(node, "properties") or {})
-    types = [] if kind is None else [kind]
-    if types == [DEFAULT_TYPE]:
+    if kind == DEFAULT_TYPE:
         reader.builder.reading.leave_out(f"type {DEFAULT_TYPE!r} (given to nodes that have none)")
-        types = []
-    own = properties.pop("types", None) or []
-    properties["types"] = [*types, *([own] if isinstance(own, str) else own)]
+    _add_type(properties, "" if kind in (None, DEFAULT_TYPE) else kind)
     properties.pop("id", None)  # stores repeat the key here
     reader.add_node(key, properties)
+
+
+def _add_type(properties: dict[str, Any], kind: Any) -> None:
+    own = properties.get("types") or []
+    properties["types"] = [*([kind] if kind else []), *([own] if isinstance(own, str) else own)]
 
 
 def _add_relationship(reader: AttributeReader, relationship: Any, source: str | None) -> None:
@@ -145,8 +146,7 @@ def read_property_graph_rows(store: Any, *, attributes: Attributes = "facts") ->
     """
     store = getattr(store, "property_graph_store", store)
     nodes, triplets = _content(store)
-    builder = GraphBuilder()
-    builder.reading.format = "LlamaIndex property graph"
+    builder = GraphBuilder(format="LlamaIndex property graph")
     reader = AttributeReader(builder, attributes, _OF_STORES)
     chunks = {id: node for id, node in nodes.items() if _is_chunk(node)}
     builder.reading.leave_out("text chunks", len(chunks))
@@ -198,9 +198,8 @@ def _add_store_node(reader: AttributeReader, node: Any, chunks: Mapping[str, Any
         properties.pop("name", None)
     if node.label in DEFAULT_LABELS:
         reader.builder.reading.leave_out(f"label {node.label!r} (given to nodes that have none)")
-    elif node.label:
-        own = properties.get("types") or []
-        properties["types"] = [node.label, *([own] if isinstance(own, str) else own)]
+    else:
+        _add_type(properties, node.label)
     reader.add_node(node.id, properties)
 
 

@@ -28,6 +28,7 @@ def read_networkx_rows(
     attributes: Attributes = "facts",
     *,
     who: str = _WHO,
+    format: str = "NetworkX",
 ) -> GraphBuilder:
     """Read facts from edges, and names, types and facts from the attributes of nodes.
 
@@ -38,6 +39,7 @@ def read_networkx_rows(
         relation: The attribute of an edge that holds its relation; the key of an edge where it has none.
         attributes: Whether other attributes of nodes become facts.
         who: Begins the messages of errors.
+        format: What the graph is from.
 
     Raises:
         InvalidArgumentError: If the graph is undirected, an edge has no relation, or two nodes have equal texts.
@@ -45,8 +47,7 @@ def read_networkx_rows(
     if not hasattr(graph, "is_directed"):
         raise InvalidArgumentError(f"{who}: wanted a networkx.DiGraph or MultiDiGraph, but got {graph!r:.100}.")
     _check_directed(graph, who)
-    builder = GraphBuilder()
-    builder.reading.format = "NetworkX"
+    builder = GraphBuilder(format=format)
     reader = AttributeReader(builder, attributes, who)
     keys = _node_keys(graph, builder, who)
     defaults = graph.graph.get("edge_default") or {}
@@ -91,9 +92,7 @@ def _check_directed(graph: nx.Graph[Any], who: str) -> None:
         )
 
 
-def _edges(
-    graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any],
-) -> Iterator[tuple[Any, Any, Any, Mapping[str, Any]]]:
+def _edges(graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any]) -> Iterator[tuple[Any, Any, Any, Mapping[str, Any]]]:
     """Yield the ends, the key and the attributes of each edge."""
     if graph.is_multigraph():
         yield from graph.edges(keys=True, data=True)
@@ -179,8 +178,7 @@ def _read_graph(graph: nx.DiGraph[Any], path: Path, options: FileOptions, format
     if format != "node-link JSON":
         for *_, data in graph.edges(data=True):
             data.pop("id", None)  # files of XML number their edges
-    builder = read_networkx_rows(graph, relation, options.attributes, who=str(path))
-    builder.reading.format = format
+    builder = read_networkx_rows(graph, relation, options.attributes, who=str(path), format=format)
     shown = "keys of edges" if relation in ("", "key") else f"edge attribute {relation!r}"
     builder.reading.understood["relations"] = shown
     return builder

@@ -147,9 +147,8 @@ class _Folding:
         heads, relations, tails, sources = self._heads, self._relations, self._tails, self._sources
         is_thing = ~np.isin(self._typed, [*self._nodes])
         new = np.array([*self._new_types.values()], np.intc).reshape(-1, 2).T
-        typed, kinds = (
-            np.append(old[is_thing], more) for old, more in zip((self._typed, self._kinds), new, strict=True)
-        )
+        of_things = self._typed[is_thing], self._kinds[is_thing]
+        typed, kinds = (np.append(old, more) for old, more in zip(of_things, new, strict=True))
         return Facts(heads[rows], relations[rows], tails[rows], sources[rows], nodes, typed, kinds, said)
 
     def _find_claims(self) -> None:

@@ -53,13 +53,6 @@ _BRACKETS = re.compile(rb"<<|>>|[][(){}]")
 _OPENING = {b"<<", b"[", b"(", b"{"}
 
 
-class Guard(Protocol):
-    """Looks at the bytes of a file in their order, and refuses what a parser could not bear."""
-
-    def feed(self, data: bytes) -> None:
-        """Look at the next bytes; none at the end."""
-
-
 class DepthGuard:
     """Refuses Turtle, TriG or N3 that is nested more deeply than `MAX_DEPTH`.
 
@@ -108,17 +101,13 @@ class JsonGuard(DepthGuard):
         self._in_text = (self._in_text + len(parts) - 1) % 2
 
 
-class LineGuard:
+class LineGuard(DepthGuard):
     """Refuses a line of N-Triples or N-Quads with triple terms that are nested more deeply than `MAX_DEPTH`."""
-
-    def __init__(self, refuse: Refuse, max_token: int) -> None:
-        """Begin before the first line."""
-        self._refuse, self._max_token, self._line = refuse, max_token, b""
 
     def feed(self, data: bytes) -> None:
         """Look at the next bytes."""
-        data = self._line + data
-        self._line = data[data.rfind(b"\n") + 1 :]
+        data = self._rest + data
+        self._rest = data[data.rfind(b"\n") + 1 :]
         if data.count(b"<<") > MAX_DEPTH:
             for line in data.split(b"\n"):
                 DepthGuard(self._refuse, self._max_token).feed(line)
@@ -166,6 +155,10 @@ class XmlGuard:
             self._refuse(
                 f"the entity {name!r} is declared with more than a plain text of {MAX_ENTITY_LENGTH} characters."
             )
+
+
+#: Looks at the bytes of a file in their order, and refuses what a parser could not bear.
+Guard = DepthGuard | XmlGuard
 
 
 class GuardedFile:

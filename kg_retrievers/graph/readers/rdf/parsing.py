@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,18 +13,10 @@ from typing import Any, NoReturn
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, plain_name, skip_hints
 from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
+from kg_retrievers.graph.readers.text_files import FORMATS as FILE_FORMATS
 
 #: The formats: what else each is called, the suffixes of its files among it.
-FORMATS = {
-    "N-Triples": ("nt", "ntriples", "application/n-triples"),
-    "N-Quads": ("nq", "nquads", "application/n-quads"),
-    "Turtle": ("ttl", "turtle", "text/turtle", "application/x-turtle"),
-    "TriG": ("trig", "application/trig"),
-    "RDF/XML": ("rdf", "owl", "rdfs", "xml", "rdfxml", "rdf-xml", "application/rdf+xml"),
-    "JSON-LD": ("jsonld", "json-ld", "json", "application/ld+json"),
-    "N3": ("n3", "text/n3"),
-    "Wikidata JSON": ("wikidata",),
-}
+FORMATS: Mapping[str, Sequence[str]] = {one["shown"]: one["names"] for one in FILE_FORMATS.values() if "names" in one}
 
 #: The formats whose parser goes on behind an error.
 LINE_FORMATS = ("N-Triples", "N-Quads")

@@ -79,9 +79,8 @@ class RdfColumns:
         """Take over what was collected."""
         self._statements, self._builder, self.prefixes = statements, builder, prefixes
         self.facts = facts_of(statements)
-        self.schema_types = {
-            number for name in SCHEMA_TYPES if (number := statements.ids.get(prefixes.expand(name))) is not None
-        }
+        numbers = map(statements.ids.get, map(prefixes.expand, SCHEMA_TYPES))
+        self.schema_types = {number for number in numbers if number is not None}
         self.iris = [*statements.ids]
         self.keys: list[str] = []
         self.ids = np.empty(0, np.intc)
@@ -343,16 +342,14 @@ def free_key(text: str, taken: Container[str], literals: Container[str]) -> str:
     return key
 
 
-def describe_reading(
-    statements: Statements, builder: GraphBuilder, columns: RdfColumns, foreign_labels: Counter[str]
-) -> None:
+def describe_reading(statements: Statements, builder: GraphBuilder, columns: RdfColumns, foreign: Counter[str]) -> None:
     """Fill the `reading` of a builder.
 
     Args:
         statements: What was collected.
         builder: What came of it.
         columns: How it came.
-        foreign_labels: How many labels were taken from each language that is not wanted.
+        foreign: How many labels were taken from each language that is not wanted.
     """
     reading, options = builder.reading, statements.options
     named = {name: statements.uses[FIRST_LABEL - rank] for rank, name in enumerate(options.label_predicates)} | {
@@ -364,7 +361,7 @@ def describe_reading(
     said = {
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
-        "languages": _languages(options.languages, foreign_labels),
+        "languages": _languages(options.languages, foreign),
         "types": _count(len(columns.facts.typed) - columns.own_types, f"by {', '.join(types)}"),
         "attributes of facts": _counts(columns.attributes),
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
@@ -480,9 +477,8 @@ def _build(statements: Statements, format: str, declared: dict[str, str], skippe
     longest, limit = max(map(len, statements.ids), default=0), statements.options.limits.cell_length
     if longest > limit:
         raise limit_error(statements.place, None, f"an IRI of {longest:,} characters", "cell_length", longest)
-    builder = GraphBuilder()
+    builder = GraphBuilder(format=format)
     builder.skipped = skipped
-    builder.reading.format = format
     prefixes = Prefixes({**declared, **statements.options.prefixes})
     builder.reading.options = given_options(statements.options, prefixes)
     take_foreign(statements)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -44,18 +45,15 @@ class Languages:
     """
 
     def __init__(self, wanted: Sequence[str]) -> None:
-        """Rank no language yet."""
+        """Rank no language yet; `rank` returns how good a language is, from 0, None if it is not wanted.
+
+        No language is wanted after those named.
+        """
         self._wanted = [language.lower().lstrip("@") for language in wanted if language != ANY]
         self._takes_any = ANY in wanted
-        self._ranks: dict[str | None, int | None] = {}
+        self.rank: Callable[[str | None], int | None] = cache(self._rank)
 
-    def rank(self, language: str | None) -> int | None:
-        """Return how good a language is, from 0; None if it is not wanted. No language is wanted after those named."""
-        if language not in self._ranks:
-            self._ranks[language] = self._find(language)
-        return self._ranks[language]
-
-    def _find(self, language: str | None) -> int | None:
+    def _rank(self, language: str | None) -> int | None:
         text = (language or "").lower()
         if text in self._wanted:
             return 2 * self._wanted.index(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,9 @@ BATCH_ROWS = 1 << 18
 
 #: What a row takes in memory at least: three ids.
 ROW_BYTES = 12
+
+#: What pyarrow raises for a damaged file.
+_ERRORS = (pyarrow.ArrowException, ValueError, TypeError)
 
 _VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered
 
@@ -49,7 +51,7 @@ class ArrowFile:
             raise GraphLoadError(f"is packed ({packing}), but such a table is packed within. Unpack it first.", path)
         self._path, self._most = path, limits.bytes_of(path.stat().st_size)
         self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
-        with _arrow_errors(path):
+        with read_errors(path, *_ERRORS):
             if format == "parquet":
                 about = parquet.read_metadata(path)
                 size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
@@ -66,14 +68,14 @@ class ArrowFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
         """Yield these columns, so many rows at a time."""
-        with _arrow_errors(self._path):
+        with read_errors(self._path, *_ERRORS):
             for batch in self._read([*dict.fromkeys(columns)]):
                 yield [encoded_column(batch.column(name)) for name in columns]
         pyarrow.default_memory_pool().release_unused()
 
     def rows(self, at_once: int = BATCH_ROWS) -> Iterator[dict[str, Any]]:
         """Yield each row by the names of the columns; of so many at a time, Python objects are made."""
-        with _arrow_errors(self._path):
+        with read_errors(self._path, *_ERRORS):
             for batch in self._read(None):
                 for start in range(0, batch.num_rows, at_once):
                     yield from batch.slice(start, at_once).to_pylist()
@@ -126,13 +128,3 @@ def encoded_column(column: Any) -> Encoded:
             return encode(column.to_pylist())
     codes = compute.fill_null(column.indices.cast(pyarrow.int64()), -1).to_numpy(zero_copy_only=False)
     return Encoded(codes, column.dictionary.to_pylist())
-
-
-@contextmanager
-def _arrow_errors(path: Path) -> Iterator[None]:
-    """Raise what pyarrow says about a damaged file as a GraphLoadError."""
-    try:
-        with read_errors(path):
-            yield
-    except (pyarrow.ArrowException, ValueError, TypeError) as error:
-        raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error

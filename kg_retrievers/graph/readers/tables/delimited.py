@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from pathlib import Path
 from reprlib import repr as short
 from typing import Any, Literal, NamedTuple
 
@@ -15,11 +16,12 @@ import numpy as np
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.readers.opening import limit_error
+from kg_retrievers.graph.readers.opening import check_regular, limit_error
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
 from kg_retrievers.graph.readers.text_files import (
     ENTITY,
+    FileOptions,
     TextFile,
     entity_columns,
     find_roles,
@@ -34,7 +36,7 @@ BATCH_ROWS = 1 << 10
 #: How many rows decide how a table is written.
 FIRST_ROWS = 20
 
-#: How many characters of them are looked at.
+#: How many characters of each are looked at.
 FIRST_LENGTH = 1 << 20
 
 _NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "pipes", " ": "spaces"}
@@ -72,6 +74,14 @@ TABS, QUOTED_TABS = Layout("tsv", "\t", False), Layout("tsv", "\t", True)
 PIPES = Layout("pipe", "|", False)
 
 
+def open_table(path: Path, format: str | None, options: FileOptions, width: int) -> tuple[TextFile, Layout, list[Row]]:
+    """Return a table, how it is written, and the first rows; see `find_layout`."""
+    check_regular(path)
+    file = TextFile(path, options)
+    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, width)
+    return file, layout, first_rows(file, layout)
+
+
 def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     """Return how a table is written.
 
@@ -94,7 +104,10 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
         return Layout(format or "csv", delimiter, format not in ("tsv", "pipe"))
     if format in ("tsv", "pipe"):
         return _tabs(file, width) if format == "tsv" else PIPES
-    begin, lines = first_lines(file)
+    # The lines that are not blank, each with its line break.
+    numbered = ((file.line, line) for line in file.lines() if not line.isspace())
+    first = [(number, line[:FIRST_LENGTH]) for number, line in islice(numbered, FIRST_ROWS)]
+    lines = [line for _, line in first]
     if not lines:
         return Layout("csv", ",", True) if format else TABS
     candidates = [Layout("csv", delimiter, True) for delimiter in ",;\t|"]
@@ -112,7 +125,7 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     file.fail(
         f"cannot tell the format from this first line, {short(lines[0])}: neither tabs, commas, semicolons, pipes nor "
         f"spaces split the first lines into {width} cells or more.",
-        begin,
+        first[0][0],
         hint_python='Give delimiter="...", or format="tsv", "csv", "pipe" or "jsonl".',
         hint_shell="Give --read delimiter=C, or --read format=tsv, csv, pipe or jsonl.",
     )
@@ -146,20 +159,6 @@ def _csv_rows(file: TextFile, lines: Iterator[str], layout: Layout) -> Any:
     csv.field_size_limit(max(most, csv.field_size_limit()))  # of the whole process, which `csv` does not let us narrow
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
     return csv.reader(lines, delimiter=layout.delimiter, quoting=quoting, strict=True)
-
-
-def first_lines(file: TextFile) -> tuple[int, list[str]]:
-    """Return the first lines that are not blank, each with its line break, and the number of the first of them."""
-    lines: list[str] = []
-    begin = length = 0
-    for text in file.lines():
-        length += len(text)
-        if not text.isspace():
-            begin = begin or file.line
-            lines.append(text[:FIRST_LENGTH])
-        if len(lines) == FIRST_ROWS or length > FIRST_LENGTH:
-            break
-    return begin, lines
 
 
 def split_rows(file: TextFile, layout: Layout, lines: Iterator[str] | None = None, last: int = 0) -> Iterator[Row]:
@@ -329,7 +328,7 @@ def read_fact_table(file: TextFile, layout: Layout, first: Sequence[Row], builde
         file.fail(f"facts names {strange}, but the columns are {header}.")
     table = TextTable(file, layout, header or [*Triple._fields], header is not None)
     reader = FrameReader(builder, options.on_error, file.path, attributes=options.attributes)
-    reader.add_facts(table, [*(options.columns or ()), *(None,) * 4][:4], options.facts)
+    reader.add_facts(table, options.named_columns, options.facts)
     if header is None:
         builder.reading.understood["columns"] = "head, relation, tail; the first row is a fact"
 
@@ -343,15 +342,10 @@ def read_entity_table(file: TextFile, layout: Layout, first: Sequence[Row], buil
     Raises:
         GraphLoadError: If a row has no key, or more or fewer cells than the first.
     """
-    columns = _entity_header(file, first)
-    has_header = columns is not None
-    columns = columns or {"entity": "", "label": "label"}
-    table = TextTable(file, layout, [*columns], has_header)
-
-    def reject(number: int, message: str) -> None:
-        file.reject(f"{message}.", *table.lines[0].tolist())
-
-    return add_entities(builder, table.rows(), columns, file.options.attributes, str(file.path), reject)
+    header, options = _entity_header(file, first), file.options
+    columns = header or {"entity": "", "label": "label"}
+    table = TextTable(file, layout, [*columns], header is not None)
+    return add_entities(builder, table, options.attributes, str(file.path), options.on_error, columns)
 
 
 def first_rows(file: TextFile, layout: Layout) -> list[Row]:

@@ -16,14 +16,7 @@ from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
-from kg_retrievers.graph.readers.tables.cells import (
-    Encoded,
-    cell_text,
-    encode,
-    is_nothing,
-    listed_texts,
-    plain_texts,
-)
+from kg_retrievers.graph.readers.tables.cells import Encoded, cell_text, encode, is_nothing, listed_texts, plain_texts
 from kg_retrievers.graph.readers.text_files import (
     ATTRIBUTE_PREFIX,
     ENTITY,
@@ -38,32 +31,43 @@ from kg_retrievers.graph.readers.text_files import (
 
 def add_entities(
     builder: GraphBuilder,
-    rows: Iterable[Mapping[str, Any]],
-    columns: Mapping[str, str],
+    table: FrameTable,
     attributes: Attributes,
     who: str,
-    reject: Callable[[int, str], None],
+    on_error: OnError,
+    columns: Mapping[str, str] | None = None,
 ) -> int:
-    """Add what rows say about entities, and return how many did: see `AttributeReader`.
+    """Add what a table says about entities, and return how many rows did: see `AttributeReader`.
 
     Args:
         builder: What takes the entities.
-        rows: The rows, by the names of the columns.
-        columns: What each column is, as of `entity_columns`.
+        table: The table.
         attributes: Whether further columns become facts.
-        who: Begins the messages of errors.
-        reject: Raises for a row by its number, or counts it.
+        who: Begins the messages of errors; of a text file, its path.
+        on_error: "skip" counts rows without a key, in a text file by lines.
+        columns: What each column is, as `entity_columns` finds it.
+
+    Raises:
+        InvalidArgumentError: If there is no column with keys, or a row of a frame has none.
+        GraphLoadError: If a row of a text file has none.
     """
+    columns = columns or entity_columns(table.names)
+    if "" not in columns.values():
+        raise InvalidArgumentError(f"{who}: no column is called {' or '.join(ENTITY)}, but {', '.join(columns)}.")
     key_column = next(name for name, role in columns.items() if role == "")
     reader, count = AttributeReader(builder, attributes, who), 0
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(table.rows(), 1):
         try:
-            key = cell_text(row[key_column])
+            key, problem = cell_text(row[key_column]), "the key is empty"
         except ValueError as error:
-            reject(number, str(error))
-            continue
+            key, problem = None, str(error)
         if key is None:
-            reject(number, "the key is empty")
+            line, last = (number, number) if table.lines is None else table.lines[0].tolist()
+            if on_error == "raise" and table.lines is None:
+                raise InvalidArgumentError(f'{who}: row {line}: {problem}. Leave such rows out: on_error="skip".')
+            if on_error == "raise":
+                raise GraphLoadError(f"{problem}.", who, line, **skip_hints("line"))
+            builder.skipped += last - line + 1
             continue
         given = {columns[str(name)]: value for name, value in row.items() if not is_nothing(value)}
         del given[""]
@@ -71,26 +75,6 @@ def add_entities(
         count += 1
     reader.finish()
     return count
-
-
-def add_entity_frame(
-    builder: GraphBuilder, table: FrameTable, attributes: Attributes, who: str, on_error: OnError
-) -> int:
-    """Add what a table says about entities, and return how many rows did.
-
-    Raises:
-        InvalidArgumentError: If there is no column with keys, or a row has none.
-    """
-    columns = entity_columns(table.names)
-    if "" not in columns.values():
-        raise InvalidArgumentError(f"{who}: no column is called {' or '.join(ENTITY)}, but {', '.join(columns)}.")
-
-    def reject(number: int, message: str) -> None:
-        if on_error == "raise":
-            raise InvalidArgumentError(f'{who}: row {number}: {message}. Leave such rows out: on_error="skip".')
-        builder.skipped += 1
-
-    return add_entities(builder, table.rows(), columns, attributes, who, reject)
 
 
 class FrameTable(Protocol):
@@ -152,12 +136,9 @@ def frame_table(frame: Any, who: str) -> FrameTable:
     if has_arrow and not hasattr(frame, "iloc"):
         from kg_retrievers.graph.readers.tables.arrow_files import arrow_columns
 
-        columns = arrow_columns(frame)
-        _check_names([name for name, _ in columns], who)
-        return ColumnTable(dict(columns), kind)
+        return _named_columns(arrow_columns(frame), kind, who)
     if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):
-        _check_names([str(name) for name in frame.columns], who)
-        return ColumnTable({str(name): frame[name] for name in frame.columns}, kind)
+        return _named_columns(((str(name), frame[name]) for name in frame.columns), kind, who)
     if isinstance(frame, Mapping):
         return ColumnTable(frame, "columns")
     if isinstance(frame, Sequence) and not isinstance(frame, str) and all(isinstance(row, Mapping) for row in frame):
@@ -169,9 +150,11 @@ def frame_table(frame: Any, who: str) -> FrameTable:
     )
 
 
-def _check_names(names: Sequence[str], who: str) -> None:
-    if name := repeated_name(names):
+def _named_columns(columns: Iterable[tuple[str, Any]], kind: str, who: str) -> ColumnTable:
+    named = [*columns]
+    if name := repeated_name([name for name, _ in named]):
         raise InvalidArgumentError(f"{who}: two columns have one name, {name!r}. Rename one.")
+    return ColumnTable(dict(named), kind)
 
 
 def _encoded_column(column: Any) -> Encoded:
@@ -239,7 +222,7 @@ def read_frame(
     FrameReader(builder, on_error, attributes=attributes).add_facts(frame_table(frame, _WHO), roles, facts)
     if entities is not None:
         who = f"{_WHO}: entities"
-        add_entity_frame(builder, frame_table(entities, who), attributes, who, on_error)
+        add_entities(builder, frame_table(entities, who), attributes, who, on_error)
     return builder
 
 
@@ -291,7 +274,7 @@ class FrameReader:
 
     def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
         strange = [name for name in (*named, *facts) if name is not None and name not in names]
-        roles = None if strange else find_roles(names, *named)
+        roles = None if strange else find_roles(names, named)
         if roles is not None:
             return roles._replace(source=None) if roles.source in facts else roles
         wanted = f"no column {strange[0]!r}" if strange else "no columns that are called head, relation and tail"
@@ -311,25 +294,10 @@ class FrameReader:
         most = self._limits.cell_length if self._limits else None
         if (plain := plain_texts(column.values, most)) is not None:
             return _Texts(column.codes, [*plain, None], {})
-        texts: list[str | None] = []
-        problems: dict[int, str] = {}
-        for value in column.values:
-            try:
-                text = cell_text(value)
-            except ValueError as error:
-                problems[len(texts)], text = str(error), None
-            if text is not None and most is not None and len(text) > most:
-                problems[len(texts)], text = f"a cell of {len(text):,} characters", None
-            texts.append(text)
-        return _Texts(column.codes, [*texts, None], problems)
+        return self._values(column, cell_text)
 
     def _add_batch(
-        self,
-        roles: Roles,
-        batch: Sequence[Encoded],
-        names: Sequence[str],
-        further: Sequence[str],
-        lines: Array | None,
+        self, roles: Roles, batch: Sequence[Encoded], names: Sequence[str], further: Sequence[str], lines: Array | None
     ) -> None:
         has_source = roles.source is not None
         if len(batch) == 3 + has_source and all(column.codes is None for column in batch):
@@ -347,19 +315,14 @@ class FrameReader:
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
         named = [(SOURCE, batch[3])] if has_source else []
-        named += [
-            (name.removeprefix(ATTRIBUTE_PREFIX), one) for name, one in zip(further, batch[len(names) :], strict=True)
-        ]
+        others = zip(further, batch[len(names) :], strict=True)
+        named += [(name.removeprefix(ATTRIBUTE_PREFIX), one) for name, one in others]
         self._builder.add_ids(head_ids, kinds, tail_ids, self._sets(roles.source, named, kept) if named else None)
         for position in range(3 + has_source, len(names)):
             self._add_values(names[position], self._texts(batch[position]), kept, head_ids)
 
     def _add_plain_rows(
-        self,
-        heads: Sequence[str],
-        relations: Sequence[str],
-        tails: Sequence[str],
-        sources: Sequence[str] | None = None,
+        self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str], sources: Sequence[str] | None = None
     ) -> None:
         """Add rows whose cells are all texts without white space around them."""
         builder = self._builder
@@ -387,27 +350,34 @@ class FrameReader:
 
         @cache
         def number(*row: int) -> int:
-            return self._builder.attribute_set(
-                {name: values[at] for (name, values), at in zip(columns, row, strict=True)}
-            )
+            pairs = zip(columns, row, strict=True)
+            return self._builder.attribute_set({name: values[at] for (name, values), at in pairs})
 
         ids = np.fromiter(map(number, *codes), np.intc, len(codes[0]))
         return ids if (ids != NONE).any() else None
 
     def _attributes(self, column: Encoded) -> _Texts:
         """Return a column as attributes; in a file, numbers and lists are written as in JSON."""
+        found = self._values(column, lambda cell: plain_attribute(cell.strip() if isinstance(cell, str) else cell))
+        if self._path is None:
+            return found
+        pairs = zip([*column.values, None], found.texts, strict=True)
+        read = [read_attribute_cell(text) if text and isinstance(cell, str) else text for cell, text in pairs]
+        return found._replace(texts=read)
+
+    def _values(self, column: Encoded, read: Callable[[Any], Any]) -> _Texts:
+        """Read the distinct cells of a column."""
         values: list[Any] = []
         problems: dict[int, str] = {}
         most = self._limits.cell_length if self._limits else None
         for cell in column.values:
             try:
-                value = plain_attribute(cell.strip() if isinstance(cell, str) else cell)
-                if most is not None and len(str(value)) > most:
+                value = read(cell)
+                if most is not None and value is not None and len(str(value)) > most:
                     raise ValueError(f"a cell of {len(str(value)):,} characters")
             except NO_ATTRIBUTE as error:
                 problems[len(values)], value = str(error), None
-            is_written = isinstance(cell, str) and self._path is not None
-            values.append(read_attribute_cell(value) if is_written and value is not None else value)
+            values.append(value)
         codes = np.arange(len(values)) if column.codes is None else column.codes
         return _Texts(codes, [*values, None], problems)
 
@@ -436,9 +406,7 @@ class FrameReader:
             self._builder.skipped += int((ends[~is_fact, 1] - ends[~is_fact, 0] + 1).sum())
             return
         row = int(np.argmin(is_fact))
-        column, name = next(
-            (column, name) for column, name in zip(columns, names, strict=False) if not column.is_text[row]
-        )
+        column, name = next(pair for pair in zip(columns, names, strict=False) if not pair[0].is_text[row])
         code = int(column.codes[row]) % len(column.texts)
         place = f"row {self._row + row + 1}, " if lines is None else ""
         message = f"{place}column {name!r}: {column.problems.get(code, 'a cell is empty')}"

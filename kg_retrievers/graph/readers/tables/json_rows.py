@@ -179,10 +179,8 @@ def add_each(file: TextFile, rows: Iterator[Any], add: Callable[[Any], None]) ->
             add(row)
         except _LongTextError as error:
             file.reject_cell(error.args[0], file.line)
-        except ValueError as error:
-            file.reject(str(error), file.line)
-        except RecursionError:
-            file.reject(_TOO_DEEP, file.line)
+        except (ValueError, RecursionError) as error:
+            file.reject(str(error) if isinstance(error, ValueError) else _TOO_DEEP, file.line)
 
 
 def json_rows(file: TextFile, *, is_array: bool) -> Iterator[Any]:
@@ -204,23 +202,16 @@ def _lines(file: TextFile) -> Iterator[Any]:
     for text in file.lines():
         if not text.isspace():
             try:
-                yield _decode(text.rstrip())
-            except ValueError as error:
-                file.reject(str(error), file.line)
+                yield DECODER.decode(text.rstrip())
+            except (ValueError, RecursionError) as error:
+                file.reject(_reason(error), file.line)
 
 
-def _decode(text: str) -> Any:
-    """Return what a text of JSON holds, with numbers as texts.
-
-    Raises:
-        ValueError: If it is no JSON, or nested too deeply for Python.
-    """
-    try:
-        return DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at column {error.colno}.") from None
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+def _reason(error: Exception) -> str:
+    """Return why a text is no JSON."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at column {error.colno}."
+    return _TOO_DEEP if isinstance(error, RecursionError) else f"not JSON: {error!s:.100}"
 
 
 def _array_elements(file: TextFile) -> list[Any]:
@@ -250,12 +241,8 @@ def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
         file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
     try:
         return decoder.decode(text)
-    except json.JSONDecodeError as error:
-        file.fail(f"not JSON: {error.msg} at column {error.colno}.", error.lineno)
-    except RecursionError:
-        file.fail(_TOO_DEEP)
-    except ValueError as error:
-        file.fail(f"not JSON: {error!s:.100}")
+    except (ValueError, RecursionError) as error:
+        file.fail(_reason(error), getattr(error, "lineno", None))
 
 
 def _refuse(constant: str) -> NoReturn:
