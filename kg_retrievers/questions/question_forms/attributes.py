@@ -24,7 +24,6 @@ from kg_retrievers.questions.fact_attributes import value_texts
 from kg_retrievers.questions.question_forms.classes import singular
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
-    WORDS,
     Limit,
     Token,
     find_limits,
@@ -32,6 +31,7 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.question_forms.values import MAY_NAME, SAME_NAME, UnreadError, WalkFinder
+from kg_retrievers.questions.words import WORDS
 
 #: What an attribute says: when its fact begins or ends, when it happened, a number, or something else.
 Kind = Literal["begin", "end", "point", "number", "text"]

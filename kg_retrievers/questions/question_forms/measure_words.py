@@ -11,7 +11,6 @@ from kg_retrievers.questions.question_forms.forms import (
     NUMBERS,
     ORDINALS,
     WH,
-    WORDS,
     Token,
     base_of,
     direction,
@@ -21,6 +20,7 @@ from kg_retrievers.questions.question_forms.forms import (
 from kg_retrievers.questions.question_forms.grammar import NEGATIVE
 from kg_retrievers.questions.reading import MOST_WORDS
 from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.words import WORDS
 
 _MEANS = re.compile(
     r"\b(?:(?:on|in|as) (?:the |an? )?average|in the mean|typically"

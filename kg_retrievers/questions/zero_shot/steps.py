@@ -28,7 +28,8 @@ from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, known_ids, mean_rows, sums_of_rows, words
-from kg_retrievers.questions.zero_shot.direction import WORDS, Said, relation_says, stem_of
+from kg_retrievers.questions.words import WORDS, any_of
+from kg_retrievers.questions.zero_shot.direction import Said, relation_says, stem_of
 from kg_retrievers.questions.zero_shot.scorer import KINDS, OTHER, TOPIC, RelationScorer, StepStates
 
 #: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
@@ -387,12 +388,7 @@ def _type(graph: KnowledgeGraph, types: Sequence[Sequence[int]]) -> str:
 
 
 #: Words of relations that hold either way round, of which a graph may store one way only.
-_MUTUAL = re.compile(
-    r"\b(?:adjacent|adjoins?|ally|allied|borders?|bordering|colleagues?|connects?|connected|cousins?|enem(?:y|ies)|equals?"
-    r"|friends?|interacts?|married|neighbou?rs?|neighbou?ring|opposite|partners?|related|rivals?|same|siblings?|similar"
-    r"|spouses?|twins?|twinned|(?:class|room|team|work)-?mates?)\b",
-    re.IGNORECASE,
-)
+_MUTUAL = re.compile(rf"\b{any_of('relations that hold either way')}\b", re.IGNORECASE)
 
 
 def is_mutual(name: str) -> bool:
