@@ -16,7 +16,6 @@ from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, Period
 from kg_retrievers.graph.values import is_unit_name
 from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS, singular
-from kg_retrievers.questions.question_forms.composing import PatternBuilder
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
     ORDINAL,
@@ -37,6 +36,7 @@ from kg_retrievers.questions.question_forms.measure_words import (
     remove,
     take_measure,
 )
+from kg_retrievers.questions.question_forms.reading import PatternBuilder
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
     NAME_WEIGHT,
