@@ -519,7 +519,7 @@ def joined(tokens: Sequence[Token], at: int, words: Collection[str]) -> int:
 _VERB = rf"(?:{'|'.join(sorted(AUXILIARY))})"
 
 #: What may stand before a question, and after it, and says nothing.
-_OPENING = re.compile(rf"^(?:{any_of('openings')}\b ?)+(?:[,:-] )?|^[,:-] ")
+_OPENING = re.compile(rf"^(?:{any_of('openings')}\b ?)+(?:[,:-] )?|^[,:-] |^{any_of('topics are named by')} [^,_]* , ")
 _CLOSING = re.compile(rf"(?: [,:-])? {any_of('closings')}$| , which(?: ones?)?$| [,:-]$")
 
 #: Asking somebody to say, and what is said to whom.
@@ -565,8 +565,6 @@ _LONE_COUNT = re.compile(
     r"|(?:[,:-] |\b(?=total|overall))(?:the |what )?(?:total |overall )?(?:count|number|total)$"
 )
 
-#: A topic that is named before the question about it.
-_TOPIC = re.compile(rf"^{any_of('topics are named by')} ([^,]*) , ")
 #: Asks which, at the end of a question whether there is any.
 _AND_WHICH = re.compile(
     r"(?: ,)? and (?:if so )?(?:, )?(?P<asked>who|which|what)(?: ones?| (?:is|are) (?:it|they|he|she|that|those))?$"
@@ -578,7 +576,6 @@ PRONOUNS = frozenset(["it", "its", "he", "him", "his", "she", "her", "they", "th
 def take_opening(reading: Reading) -> None:
     """Take what frames a question, "how many" and "is it true that"; a verb before all else asks whether it holds."""
     _take_frames(reading)
-    _take_topic(reading)
     _take_and_which(reading)
     if not _WH.search(reading.text) and (found := reading.search(_TAG)) and found[0]:
         reading.polar = True
@@ -637,21 +634,6 @@ def _take_and_which(reading: Reading) -> None:
         reading.tokens = [Token("who"), *tokens[2 if len(tokens) > 1 and tokens[1].word == "who" else 1 :]]
     else:
         reading.tokens = [Token("which"), *tokens]
-
-
-def _take_topic(reading: Reading) -> None:
-    """Take a topic that is named first; an entity stands for the first pronoun of the question about it."""
-    found = reading.search(_TOPIC)
-    if found is None:
-        return
-    named = [token for token in reading.tokens[: found[1]] if token.slot]
-    del reading.tokens[: found[1]]
-    if len(named) == 1:
-        at = next((at for at, token in enumerate(reading.tokens) if token.word in PRONOUNS), None)
-        if at is None:
-            reading.tokens += [Token("of"), *named]
-        else:
-            reading.tokens[at] = named[0]
 
 
 def _take_count(reading: Reading) -> None:

@@ -34,27 +34,12 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
+from kg_retrievers.questions.words import WORDS
 
 _NOUN = r"(?P<noun>(?:[^ ,]+ ){1,3}?)"
-_MORE, _FEWER = "(?:more|over|above|up)", "(?:fewer|less|under)"
-_LEAST, _MOST = "(?:minimum|very least|least)", "(?:maximum|very most|most)"
-_FORMS: tuple[tuple[Comparison, str], ...] = (
-    (">=", rf"(?:at least|no fewer than|no less than|not fewer than|not less than|a minimum of|minimum) {NUMBER}"),
-    ("<=", rf"(?:at most|no more than|not more than|up to|a maximum of|maximum) {NUMBER}"),
-    ("<=", r"(?:at most|no more than|not more than) (?:a|an) (?:single )?"),
-    (">=", rf"{NUMBER} (?:or|and) {_MORE}"),
-    ("<=", rf"{NUMBER} (?:or|and) {_FEWER}"),
-    (">=", rf"{NUMBER} {_NOUN}(?:(?:or|and) {_MORE}|at (?:a|the) {_LEAST}|minimum)(?= |$)"),
-    ("<=", rf"{NUMBER} {_NOUN}(?:(?:or|and) {_FEWER}|at (?:a|the) {_MOST}|maximum)(?= |$)"),
-    (">=", rf"{NUMBER} \+"),
-    (">=", rf"upwards of {NUMBER}"),
-    (">", rf"(?:more than|over|in excess of) {NUMBER}"),
-    (">", r"more than (?:a|an) (?:single )?"),
-    ("<", rf"(?:fewer than|less than|under) {NUMBER}"),
-    ("=", rf"(?:exactly|precisely|just|only) {NUMBER}"),
-    ("=", r"(?:exactly|precisely|just|only) (?:a|one) single (?=[a-z])"),
-    (">=", r"(?:multiple|several|numerous|a couple of) (?=[a-z])"),
-)
+_FORMS: list[tuple[Comparison, str]] = [
+    (sign, form.format(n=NUMBER, noun=_NOUN)) for sign, form in WORDS["how many of something"]
+]
 
 
 def has_quantity(tokens: Sequence[Token]) -> bool:
@@ -106,12 +91,10 @@ _COMES = re.compile(
 )
 _TOPS = re.compile(
     r"\b(?:tops?|leads?|heads?) the (?:list|table|ranking) (?:by|for|in|of)(?: the)?(?: number of)?"
-    r"|\b(?:the )?(?:most|largest|highest|greatest|biggest) number of|\bmost of the"
+    r"|\b(?:the )?(?:most|largest|highest|greatest|biggest|(?P<low>smallest|lowest|least)) number of|\bmost of the"
 )
-_FEWEST = re.compile(r"\b(?:the )?(?:smallest|lowest|least) number of")
 _FIRST = re.compile(r"\b(?:came|comes|come|was \w+|were \w+) (first|last)(?: ,| :|$)|(?<=[^ ] )(first|last)$")
 _FIRST_OF = re.compile(r"(?:\bthe |^)(?P<first>first|last|earliest|latest) (?=[a-z])")
-_RANKS = re.compile(r"\branks? (?:first|top|highest|last)\b(?= by)")
 _OFTEN = re.compile(r"\b(?:the )?(most|least) (?:often|frequently)\b|\b(?:the )?(most|fewest|least) times\b")
 _BY = re.compile(r"(?:, )?\bby (?:the |number of |its |their )?(?=[a-z])")
 
@@ -201,12 +184,7 @@ def _number(word: str) -> int:
 def _take_degree(reading: Reading) -> None:
     """Take a superlative or comparative with its noun."""
     if found := reading.search(_TOPS):
-        _take_counted(reading, found[0], found[1], 1)
-    elif found := reading.search(_FEWEST):
-        _take_counted(reading, found[0], found[1], -1)
-    elif found := reading.search(_RANKS):
-        reading.degree = Degree(-1 if "last" in found[2][0] else 1, False, (Token("high"),), ())
-        del reading.tokens[found[0] : found[1]]
+        _take_counted(reading, found[0], found[1], -1 if found[2]["low"] else 1)
     elif found := reading.search(_OFTEN):
         sign = 1 if "most" in found[2][0] else -1
         del reading.tokens[found[0] : found[1]]
@@ -303,12 +281,6 @@ def _take_adjective(reading: Reading) -> None:
 def _take_measured(reading: Reading, start: int, at: int, base: str, noun: tuple[Token, ...]) -> None:
     """Take an adjective on -er or -est; after "has the" its noun is what is measured."""
     word = reading.tokens[at].word
-    rest = reading.tokens[at + 2] if at + 2 < len(reading.tokens) else None
-    if len(noun) == 1 and noun[0].word.endswith("ed") and rest and rest.telling:  # "highest rated player"
-        reading.degree = Degree(direction(base), bool(time_direction(base)), (Token(base), *noun), (), word)
-        reading.after_degree = tuple(reading.tokens[at + 2 : noun_end(reading, at + 2)])
-        del reading.tokens[start : at + 2]
-        return
     compares = base_of(word, "est") is None
     before = reading.tokens[start - 1].word if start else ""
     having = before in _HAVING and start + 1 == at and not (before == "of" and is_plural(noun[-1].word if noun else ""))
@@ -581,9 +553,6 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
 def _take_both(reading: Reading) -> None:
     """Take "both" and the like, where two entities are meant in the same way."""
     words = [token.word for token in reading.tokens]
-    if words[-2:] == ["or", "both"]:
-        del reading.tokens[-2:]
-        return
     pairs = [at for at in range(len(words)) if joined(reading.tokens, at, ("and",))]
     if not pairs or reading.polar or reading.degree:
         return

@@ -788,7 +788,7 @@ class FormReader:
         """Whether the things of a class can be compared with the entity of a form, if it has one, and all is read."""
         if not form.standards:
             return True
-        ids = np.array([self._graph.entities.find(key) for token in form.standards for key in _keys(token)], np.int64)
+        ids = self.walks.ids_of(*form.standards)
         read = (*form.noun, *degree.noun, *degree.words)
         rest = [token.word for token in form.clause if token.telling and token not in read]
         return self._classes.containing(ids)[group] and (not rest or (len(rest) == 1 and verb_of(rest[0]) is not None))
@@ -798,11 +798,11 @@ class FormReader:
 
         What must not hold tells more of its relation than what holds, such as "in".
         """
-        absent = {(_keys(what), way.labels) for _, what, way in arms.ways if isinstance(what, Token)}
+        absent = {(what.keys, way.labels) for _, what, way in arms.ways if isinstance(what, Token)}
         for number, (role, what, way) in enumerate(list(arms.ways)):
             if role != "entity" or not isinstance(what, Sequence):
                 continue
-            if not any((_keys(form.clause[at]), way.labels) in absent for at in what):
+            if not any((form.clause[at].keys, way.labels) in absent for at in what):
                 continue
             if not any(token.telling for token in form.negative):
                 return False  # "those in it that are not in it"
@@ -823,10 +823,6 @@ class FormReader:
             return arms.add("truth", None, way)
         noun = max(rest, key=lambda token: float(self.walks.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
-
-
-def _keys(token: Token) -> tuple[str, ...]:
-    return token.slot.entities if token.slot else ()
 
 
 def _without_counted(
