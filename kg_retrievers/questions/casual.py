@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
-from kg_retrievers.questions.words import any_of
+from kg_retrievers.questions.words import WORDS, any_of
 
 #: Words by which a text asks for something unknown. A text without is a claim.
 ASKING = re.compile(
@@ -166,9 +166,7 @@ MOST_SPELT = 60
 FREQUENT = 9_000
 
 #: Pieces that end the forms of a word.
-_ENDINGS = frozenset(
-    ["##s", "##es", "##ed", "##d", "##ing", "##er", "##ers", "##or", "##ors", "##ly", "##y", "##al", "##n"]
-)
+_ENDINGS = frozenset(WORDS["pieces that end forms"])
 
 
 def spelt(

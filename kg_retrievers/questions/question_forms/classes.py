@@ -16,6 +16,7 @@ from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index import FUNCTION_WORDS
 from kg_retrievers.index.embeddings import TokenTable, mean_rows, words
 from kg_retrievers.questions.self_questions.english import read_relation, singular_of
+from kg_retrievers.questions.words import WORDS
 
 #: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
 COMMON = 0.5
@@ -100,9 +101,7 @@ ITS_MORE, ITS_THREE, NAMES_MEAN, NAMES_BEST = -1.9, 3.2, 2.3, 1.7
 OF_PEOPLE, PERSON, RELATIONS = 1.7, 3.7, 0.5
 
 #: Words that ask for people.
-PEOPLE = frozenset(
-    ["who", "whom", "whose", "people", "person", "persons", "anyone", "someone", "everyone", "anybody", "somebody"]
-)
+PEOPLE = frozenset(WORDS["people"])
 
 #: Near to these, as vectors, is what is said of people, and what a person is called.
 _SAID_OF_PEOPLE, _A_PERSON = ("person", "born", "birth", "married", "people"), ("person", "who")

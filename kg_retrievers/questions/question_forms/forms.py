@@ -386,9 +386,9 @@ class Degree:
     """
 
     sign: int
-    time: bool
-    words: tuple[Token, ...]
-    noun: tuple[Token, ...]
+    time: bool = False
+    words: tuple[Token, ...] = ()
+    noun: tuple[Token, ...] = ()
     raw: str = ""
     most: int = 1
     often: bool = False

@@ -34,7 +34,7 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
-from kg_retrievers.questions.words import WORDS
+from kg_retrievers.questions.words import WORDS, any_of
 
 _NOUN = r"(?P<noun>(?:[^ ,]+ ){1,3}?)"
 _FORMS: list[tuple[Comparison, str]] = [
@@ -178,7 +178,7 @@ def _take_top(reading: Reading, words: Sequence[str]) -> int:
 
 
 def _number(word: str) -> int:
-    return NUMBERS.index(word) if word in NUMBERS else int(word) if re.fullmatch(r"\d{1,3}", word) else 1
+    return number_of(word) if word in NUMBERS or re.fullmatch(r"\d{1,3}", word) else 1
 
 
 def _take_degree(reading: Reading) -> None:
@@ -188,7 +188,7 @@ def _take_degree(reading: Reading) -> None:
     elif found := reading.search(_OFTEN):
         sign = 1 if "most" in found[2][0] else -1
         del reading.tokens[found[0] : found[1]]
-        reading.degree = Degree(sign, False, (), (), often=True)
+        reading.degree = Degree(sign, often=True)
     elif (found := reading.search(_FIRST_OF)) and not is_choice(reading) and _names_class(reading, found[1]):
         sign = -1 if found[2]["first"] in ("first", "earliest") else 1
         reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),), (), found[2]["first"])
@@ -197,7 +197,7 @@ def _take_degree(reading: Reading) -> None:
     elif (found := reading.search(_FIRST)) and (is_choice(reading) or reading.asks):
         sign = -1 if "first" in found[2][0] else 1
         at = next(i for i in range(found[1] - 1, -1, -1) if reading.tokens[i].word in ("first", "last"))
-        reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),), ())
+        reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),))
         del reading.tokens[at]
     else:
         _take_adjective(reading)
@@ -219,7 +219,7 @@ def _take_than(reading: Reading) -> None:
     if reading.polar and not reading.degree and sum(bool(token.slot) for token in reading.tokens) == 2:
         at = next((at for at, word in enumerate(words[:-1]) if word in ("before", "after")), -1)
         if at > 0 and reading.tokens[at + 1].slot:
-            reading.degree = Degree(-1 if words[at] == "before" else 1, True, (Token("early"),), ())
+            reading.degree = Degree(-1 if words[at] == "before" else 1, True, (Token("early"),))
             reading.tokens[at], reading.than = Token("and"), True
             return
     if reading.degree and "than" in words:
@@ -251,7 +251,7 @@ def _take_standard(reading: Reading, words: Sequence[str], at: int) -> None:
 def _take_counted(reading: Reading, start: int, end: int, sign: int) -> None:
     stop = noun_end(reading, end)
     noun = tuple(reading.tokens[end:stop])
-    reading.degree = Degree(sign, False, (), noun)
+    reading.degree = Degree(sign, noun=noun)
     del reading.tokens[start:end]
 
 
@@ -307,7 +307,7 @@ def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], s
     having = start > 0 and reading.tokens[start - 1].word in _HAVING
     verb = verb_of(following) if len(noun) > 1 and not having else None
     if verb and following == verb.participle:  # "most cited papers"
-        reading.degree = Degree(sign, False, noun[:1], ())
+        reading.degree = Degree(sign, words=noun[:1])
         reading.after_degree = noun[1:]
         del reading.tokens[start : at + 2]
         return
@@ -317,23 +317,18 @@ def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], s
         adjective = after is not None and after.word in ("than", "one")
     if adjective:
         turn = time_direction(following) or direction(following)
-        reading.degree = Degree(sign * turn, bool(time_direction(following)), (Token(following),), ())
+        reading.degree = Degree(sign * turn, bool(time_direction(following)), (Token(following),))
         reading.after_degree = noun[1:]
         del reading.tokens[start : at + 2]
     else:
-        reading.degree = Degree(sign, False, (), noun)
+        reading.degree = Degree(sign, noun=noun)
         del reading.tokens[start : at + 1]
 
 
-NEGATIVE = frozenset(
-    ["not", "no", "never", "without", "neither", "none", "cannot", "nobody", "lacking", "lack", "lacks", "missing"]
-)
+NEGATIVE = frozenset(WORDS["deny"])
 #: These begin the clause themselves.
 _OWN_VERB = frozenset(["without", "lacking", "lack", "lacks", "missing"])
-_EXCEPT = re.compile(
-    r"(?:, )?\b(?:but not|and not|except(?: for| from)?|excluding|excepting|apart from|aside from|other than|besides"
-    r"|save for|not counting|not including|leaving out|leaving aside|outside of)\b"
-)
+_EXCEPT = re.compile(rf"(?:, )?\b{any_of('except')}\b")
 _STARTS_CLAUSE = frozenset(["but", "that", "who", "which", "whose", "and"])
 _RELATIVE = frozenset(["who", "that", "which"])
 _TAKES_BASE = AUXILIARY - frozenset(["am", "is", "are", "was", "were", "has", "have", "had"])

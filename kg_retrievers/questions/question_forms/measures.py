@@ -388,8 +388,6 @@ class Measures:
             return way, "value"
         for start, end, _ in counts:
             return self._group_way(words[start:end], things, [*words[:start], *words[end:]])[0], "count"
-        if way and near >= SAME_NAME:
-            return way, "value"
         raise UnreadError
 
     def _group_way(self, noun: Sequence[Token], things: Things, hints: Sequence[Token]) -> tuple[Way, str | None]:

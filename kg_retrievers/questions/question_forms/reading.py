@@ -46,6 +46,8 @@ from kg_retrievers.questions.question_forms.values import (
     kinds_of,
     likeliest,
     span_of,
+    stand_in,
+    standing,
     sureness,
 )
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
@@ -310,10 +312,6 @@ class Counting:
             is_called = self._walks.nearness(words_of(degree.noun[-1:]), way.labels[-1]) >= SAME_WORD
             arms.log += CALLED_NUMBER * is_called  # rather a number of pages than pages to count
             return arms.add("value", degree, way)
-        if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things
-            way = self._walks.number_way(degree.noun, arms.group, least=MAY_NAME)
-            if way:
-                return arms.add("value", degree, way)
         return self.add_counted(form, arms, degree.noun, None)
 
     def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:
@@ -346,16 +344,13 @@ class Counting:
         """Return the likeliest walk from things that a noun means to a class, and how likely it is with the noun."""
         plain = [token for token in noun if not token.slot]
         near = self._walks.noun_nearness(plain)
-        tokens = list(clause)
-        span = span_of(tokens, plain)
-        if span[0] == span[1]:
-            tokens, span = [*tokens, *plain], (len(tokens), len(tokens) + len(plain))
+        tokens, at = standing(clause, plain)
         found = list[Way]()
         words = telling_words(clause, plain)
         walks = self._walks.within(plain)
         for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
             noun_log = NOUN_WEIGHT * float(near[counted])
-            for way in walks.from_class(tokens, span, counted):
+            for way in walks.from_class(tokens, at, counted):
                 fits = self._classes.end_of(way.labels) == group and self._walks.meets(walks, way)
                 if fits and self._many(way, needed):
                     named = NAME_WEIGHT * min(self._walks.nearness(words, label) for label in way.labels)
@@ -423,8 +418,8 @@ class Counting:
         words = telling_words(form.negative)
         if not words:
             return False
-        text = [Token("what"), Token("it"), *form.negative]
-        ways = self._walks.from_class(text, (1, 2), arms.group, max_steps=1)
+        text = [Token("what"), stand_in("it"), *form.negative]
+        ways = self._walks.from_class(text, 1, arms.group, max_steps=1)
         named = [replace(way, log=way.log + NAME_WEIGHT * self._walks.nearness(words, way.labels[-1])) for way in ways]
         return arms.add("lacking", None, likeliest(named) if named else None)
 
@@ -762,7 +757,7 @@ class FormReader:
         found = list[Way]()
         largest = sorted(np.flatnonzero(alike).tolist(), key=lambda group: (-self._classes.size_of(group), group))
         for one in sorted(largest[:MOST_ALIKE]):
-            ways = self.walks.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
+            ways = self.walks.from_class(tokens, group[0], one, max_steps=1)
             found += [
                 replace(way, log=way.log - LACKING_COST)
                 for way in ways

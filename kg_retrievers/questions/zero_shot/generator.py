@@ -600,24 +600,16 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
         A claim asks for no answer, so that nothing is said of how likely one is right.
         """
-        steps = self.steps
-        words = question_words(token_table(), masked_text(question, slots))
         first, second = slots
         around, there = (self._around(slot) for slot in slots)
-        masked = masked_text(question, slots, first)
-        encoded = self._scorer.encode(masked)
-        found, _ = rank_walks(self._scorer, encoded, steps.states, around, max_hops=1)
-        joining = [walk for walk in found if np.isin(around.ends(walk.labels, revisits=True), there.starts).any()]
-        if not joining:
+        arm = self._arm(question, slots, slots, first, 1, around)
+        walks = [] if arm is None else arm.walks
+        walks = [walk for walk in walks if np.isin(around.ends(walk, revisits=True), there.starts).any()]
+        if not walks:
             return None
-        walks = [walk.labels for walk in joining]
-        asked = Asked(words, None, None, None, self._encoder.vectors([read_phrase(masked)])[0])
-        logs, covered = [walk.log_probability for walk in joining], coverage(words, walks, steps)
-        features = walk_features(asked, walks, logs, covered, steps, self._meanings)
-        (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
-        back = (int(reversed_label(label)),)
-        if back in walks and self.direction(question, slots, first, label) < 0:
-            (label,) = back
+        label, back = walks[0][0], int(reversed_label(walks[0][0]))
+        if (back,) in walks and self.direction(question, slots, first, label) < 0:
+            label = back
         fact = self._triple(node_of(first), node_of(second), label)
         return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.truncated)
 

@@ -55,11 +55,7 @@ _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b",
 
 #: Words that ask for others of which the same holds as of the entity that a question names, beside those of
 #: `kg_retrievers.graph.pattern.EXCLUDING`.
-_SHARING = re.compile(
-    r"\b(?:same|shar(?:e|es|ed|ing)|in common|together|alike|too)\b"
-    r"|\b(?:band|class|flat|house|room|school|ship|team|work)-?mates?\b",
-    re.IGNORECASE,
-)
+_SHARING = re.compile(rf"\b{any_of('ask for others alike')}\b", re.IGNORECASE)
 
 
 #: Words that ask for a step twice.
