@@ -408,8 +408,7 @@ def compared(
     comparison: Comparison = operation.comparison or "="
     if operation.of == "count":
         return holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [*one, *other]
-    values = [[(entity, graph.entity_value(entity)) for entity in side] for side in (one, other)]
-    known = [[(entity, value) for entity, value in side if value is not None] for side in values]
+    known = [[(id, value) for id in side if (value := graph.entity_value(id)) is not None] for side in (one, other)]
     if one and other and comparison in ("=", "!=") and not known[0] and not known[1]:
         certain = one == other or set(one).isdisjoint(other)
         return ((one == other) == (comparison == "="), [*one, *other]) if certain else (None, [])
