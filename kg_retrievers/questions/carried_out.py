@@ -82,25 +82,18 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
     for kind in dict.fromkeys(node.type for node in pattern.nodes if node.type is not None):
         if len(index.graph.types) and kind not in index.graph.types_below and not index.is_part:
             types = get_close_matches(kind, index.graph.types_below, SUGGESTED, 0.0)
-            raise LowConfidenceError(
-                f"The pattern names the type {kind!r}, which the graph lacks. The nearest are {types}.",
-                0.0,
-                [kind],
-                types,
-                hint_python="Name a type of the graph, or leave the type out.",
-            )
+            raise _lacks(f"type {kind!r}", kind, types, "Name a type of the graph, or leave the type out.")
     terms = dict.fromkeys(triple.relation for triple in (*pattern.triples, *pattern.absent))
     texts = [term.text for term in terms if isinstance(term, Known)]
     for text, found in zip(texts, index.nearest_relations(texts, SUGGESTED), strict=True):
         if not _is_relation(found):
             relations = [index.graph.relations[relation] for relation in found.ids.tolist()]
-            raise LowConfidenceError(
-                f"The pattern names the relation {text!r}, which the graph lacks. The nearest are {relations}.",
-                0.0,
-                [text],
-                relations,
-                hint_python="Name a relation of the graph.",
-            )
+            raise _lacks(f"relation {text!r}", text, relations, "Name a relation of the graph.")
+
+
+def _lacks(what: str, text: str, nearest: list[str], hint: str) -> LowConfidenceError:
+    named = f"The pattern names the {what}, which the graph lacks. The nearest are {nearest}."
+    return LowConfidenceError(named, 0.0, [text], nearest, hint_python=hint)
 
 
 def _is_list(pattern: Pattern) -> bool:
@@ -170,8 +163,8 @@ MAX_TURNED = 10
 #: kind.
 SHARED_OF_FEWER, SHARED_OF_MORE = 0.1, 0.002
 
-#: Of up to so many entities, each is asked for a label; of more, all at once; of many, all that have it are found.
-FEW, MANY = 100, 100_000
+#: Of up to so many entities, each is asked for a label; of more, all that have it are found.
+MANY = 100_000
 
 
 class Edge(NamedTuple):
@@ -267,8 +260,6 @@ class Directions:
     def _having(self, graph: KnowledgeGraph, entities: Array, label: int) -> Array:
         """Return which of some entities of a graph have an edge of a label."""
         adjacency = graph.adjacency
-        if len(entities) <= FEW:
-            return np.array([adjacency.has_label(entity, label) for entity in entities.tolist()], bool)
         if len(entities) > MANY:
             return np.isin(entities, graph.relation_samples.all_sources_of(label, adjacency))
         firsts, lasts = adjacency.ranges_with(entities, label)

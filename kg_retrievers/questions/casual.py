@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
+from kg_retrievers.questions.words import WORDS, any_of
 
 #: Words by which a text asks for something unknown. A text without is a claim.
 ASKING = re.compile(
@@ -33,56 +34,19 @@ _PAUSES = frozenset([":", "-", "\u2013", "\u2014", ","])
 
 #: What may stand before a comma beside the name of an entity, as in "the film Her, who directed it".
 _NAMED_TOPIC = re.compile(r"\W*(?:(?:the|this|that|our|my)\s+)?(?:\w+\s+)?_\W*", re.IGNORECASE)
-_STORY = re.compile(
-    r"\b(?:sorry|hi|hello|hey|new|thanks|i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b",
+_STORY = re.compile(rf"\b{any_of('words of a story')}\b", re.IGNORECASE)
+
+#: What stands before a question: greetings and courtesy, of which some need a sign behind them. After an indirect
+#: opening, "if", "whether" or a word that asks follows.
+_BEFORE = re.compile(
+    rf"\s*(?:{any_of('greetings')}\b[,:;!.\s]*|{any_of('asides before a sign')}\b\s*[,:;!.]\s*|(?:and|but|so)\s"
+    rf"|{any_of('indirect openings')}\b(?: about| again)?[,:;]?\s*"
+    r"(?=(?:if|whether|who|whom|whose|what|which|when|where|how|why|in|on|at|to|from|for|by)\b)(?:(?:if|whether)\s+)?)",
     re.IGNORECASE,
 )
 
-#: Greetings and courtesy before a question. The words of `_ASIDES` are courtesy only before a comma or another sign.
-_GREETINGS = r"""
-    (?:hi|hello|hey|hiya|dear|good\ (?:day|morning|afternoon|evening)|ok|okay)(?:\ (?:all|there|team|folks|everyone))?
-    |um+|uh+|erm|hmm+|sorry(?:\ to\ (?:bother|disturb)\ you)?(?:\ again)?|excuse\ me|pardon|please|pls|plz|thanks|thx
-    |btw
-    |(?:(?:quick|random|silly|one|a|stupid)\ )+(?:question|q|one)
-"""
-_ASIDES = (
-    r"morning|evening|so|well|also|anyway|by\ the\ way|and|but|actually|honestly|question|just|maybe|folks|team|all"
-)
-
-#: What makes a question indirect.
-_INDIRECT = r"""
-    i(?:'?m|\ am)?\ (?:was\ |just\ |really\ |also\ )*(?:wonder(?:ed|ing)?|curious|asking(?:\ myself)?
-        |(?:looking|trying|want|wanted|need|needed|hope|hoping)\ to\ (?:find\ out|know|learn|ask))
-    |i(?:'d|\ would)\ (?:like|love|need)\ to\ (?:know|find\ out|learn|ask)|(?:just\ )?wondering|curious
-    |(?:any|no)\ (?:idea|clue)
-    |(?:do|does|did|would|might)\ (?:you|any(?:one|body)|some(?:one|body))
-        (?:\ here|\ happen\ to|\ perhaps|\ maybe|\ by\ chance)*\ (?:know|remember|recall)
-    |(?:can|could|would|will)\ (?:you|u|any(?:one|body)|some(?:one|body))
-        (?:\ please|\ pls|\ kindly|\ quickly|\ maybe|\ just)*
-        \ (?:tell|remind|inform|say|explain|check|look\ up|help)(?:\ me|\ us)?(?:\ out)?(?:\ with)?
-    |i(?:'?m|\ was)?\ (?:hope|hoping)\ (?:you|any(?:one|body)|some(?:one|body))
-        \ (?:can|could|might)\ (?:tell|help)(?:\ me)?
-    |would\ you\ mind\ telling\ me|(?:may|can|could)\ i\ (?:ask|know)|let\ me\ know|(?:please\ )?(?:tell|remind)\ me
-    |help\ me(?:\ out)?|need\ to\ know|(?:i\ )?forgot|not\ sure
-    |(?:i\ )?(?:can'?t|cannot|'ve\ forgotten|don'?t)\ (?:remember|recall|know)
-"""
-
-#: What stands before a question. After an indirect opening, "if", "whether" or a word that asks follows.
-_BEFORE = re.compile(
-    rf"""\s*(?:(?:{_GREETINGS})\b[,:;!.\s]*|(?:{_ASIDES})\b\s*[,:;!.]\s*|(?:and|but|so)\s|(?:{_INDIRECT})\b
-    (?:\ about|\ again)?[,:;]?\s*
-    (?=(?:if|whether|who|whom|whose|what|which|when|where|how|why|in|on|at|to|from|for|by)\b)
-    (?:(?:if|whether)\s+)?)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-
 #: Courtesy after a question.
-_AFTER = re.compile(
-    r"""(?<![,\s])[,\s]*\b(?:please|pls|plz|thanks(?:\ a\ lot|\ in\ advance)?|thank\ you|thx|ty|cheers|again|anyway|btw
-    |by\ the\ way|by\ any\ chance|exactly|actually|do\ you\ know|if\ you\ (?:know|can|could)|any\ idea|anyone|folks
-    |right)\s*(?=[?.!\s]*$)""",
-    re.IGNORECASE | re.VERBOSE,
-)
+_AFTER = re.compile(rf"(?<![,\s])[,\s]*\b{any_of('courtesy after a question')}\s*(?=[?.!\s]*$)", re.IGNORECASE)
 
 #: In how many of the last characters courtesy is looked for.
 LONGEST_COURTESY = 60
@@ -202,9 +166,7 @@ MOST_SPELT = 60
 FREQUENT = 9_000
 
 #: Pieces that end the forms of a word.
-_ENDINGS = frozenset(
-    ["##s", "##es", "##ed", "##d", "##ing", "##er", "##ers", "##or", "##ors", "##ly", "##y", "##al", "##n"]
-)
+_ENDINGS = frozenset(WORDS["pieces that end forms"])
 
 
 def spelt(

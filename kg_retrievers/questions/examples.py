@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -56,10 +56,10 @@ def learn_revisits(index: GraphIndex, examples: Sequence[Question]) -> list[Ques
         >>> learn_revisits(GraphIndex.build(graph, HashedEmbeddings()), [example])[0].pattern.revisits
         True
     """
-    templates: dict[Hashable, list[int]] = {}
+    templates: dict[_Masked, list[int]] = {}
     for position, example in enumerate(examples):
         if example.pattern is not None and example.pattern.revisits is None:
-            templates.setdefault(_template(example.text, example.pattern), []).append(position)
+            templates.setdefault(_masked(example.text, example.pattern)[0], []).append(position)
     voting: dict[tuple[str, ...], list[int]] = {}
     for positions in templates.values():
         answered = [position for position in positions if examples[position].answers]
@@ -93,14 +93,6 @@ def _request(relations: Sequence[str], examples: Sequence[Question], positions: 
         names=tuple(sorted({node.text for node in nodes if node.entity is None})),
         steps=tuple((relation,) for relation in relations),
     )
-
-
-def _template(text: str, pattern: Pattern) -> Hashable:
-    """Return what alike questions have in common: the question and the pattern without the names."""
-    known = [node for node in pattern.nodes if isinstance(node, Known)]
-    spans = [span for node in known if (span := find_name(node.text, text))]
-    slots = {node: Known(f"{MASK}{position}") for position, node in enumerate(known)}
-    return mask(text, spans), pattern.with_known(slots)
 
 
 def _vote(graph: KnowledgeGraph, example: Question) -> int:

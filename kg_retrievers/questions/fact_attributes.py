@@ -18,7 +18,7 @@ from kg_retrievers.errors import LowConfidenceError, did_you_mean, listed
 from kg_retrievers.graph import KnowledgeGraph, Pattern
 from kg_retrievers.graph.attributes import AttributeValue
 from kg_retrievers.graph.building import NONE, GraphBuilder, TextIds
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, entries_between
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.pattern import FactAttribute
 from kg_retrievers.graph.values import Value, holds, read_value
@@ -178,11 +178,10 @@ def with_attributes(pattern: Pattern, ids: ValueIds, columns: Mapping[str | int,
         triples, at = np.unique(found[number], return_inverse=True)
         options = [choices.of_fact(triple) for triple in triples.tolist()]
         counts = np.array([len(some) for some in options], np.int64)
-        rows = np.repeat(np.arange(len(at)), counts[at])
-        starts = np.append(0, np.cumsum(counts))
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts[at]) - counts[at], counts[at])
+        after = np.cumsum(counts)
+        entries, rows = entries_between((after - counts)[at], after[at])
         flat = np.array([one for some in options for one in some], np.int64).reshape(-1, len(choices.names))
-        chosen = flat[starts[at[rows]] + within]
+        chosen = flat[entries]
         values = dict(zip(choices.names, chosen.T, strict=True))
         fits = np.ones(len(rows), bool)
         for name in values.keys() & found.keys():

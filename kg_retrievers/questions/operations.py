@@ -276,31 +276,44 @@ def _places(keys: Array, operation: Operation) -> tuple[int, int, int]:
 
 
 def _grouped(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapping[str, Any]) -> OperationResult:
-    """Return a table with a row for each group, those with the greatest values first; dates and numbers in order."""
-    operation = pattern.operation
+    """Return a table with a row for each group; a date that spans two periods is in none."""
+    operation, groups = pattern.operation, rows[:, -1]
     assert operation
-    assert operation.group
+    period = operation.period
+    if period and len(rows):
+        columns = graph.lazy_values
+        columns.read(groups)
+        first, last = (_periods(days[groups], period) for days in (columns.first, columns.last))
+        kept = (columns.first[groups] != NO_DAY) & (first == last)
+        without = _count_without(rows, kept)
+        details = {**details, **({"without_value": without} if without else {})}
+        groups, rows = first[kept], rows[kept]
     if not len(rows):
         return OperationResult(None, [], [], details)
-    if operation.period:
-        return _by_period(pattern, rows, graph, details)
-    rows = rows[np.argsort(rows[:, -1], kind="stable")]
-    groups, starts = np.unique(rows[:, -1], return_index=True)
-    table = list[tuple[int, list[Any]]]()
-    for group, some in zip(groups.tolist(), np.split(rows[:, :-1], starts[1:]), strict=True):
-        if cells := _cells(operation, some, graph):
-            table.append((group, [graph_label(graph, group), *cells]))
+    rows = np.unique(np.column_stack([groups, rows[:, :-1]]), axis=0)
+    groups, starts = np.unique(rows[:, 0], return_index=True)
+    table = [
+        (group, [period_name(group, period) if period else graph_label(graph, group), *cells])
+        for group, some in zip(groups.tolist(), np.split(rows[:, 1:], starts[1:]), strict=True)
+        if (cells := _cells(operation, some, graph))
+    ]
+    table = table if period else _in_order(table, operation, graph)
+    value = {"columns": _titles(operation, str(pattern.target)), "rows": [row for _, row in table]} if table else None
+    answers = [] if period else [group for group, _ in table]
+    return OperationResult(value, answers, distinct(rows[:, 1]).tolist(), details)
+
+
+def _in_order(
+    table: list[tuple[int, list[Any]]], operation: Operation, graph: KnowledgeGraph
+) -> list[tuple[int, list[Any]]]:
+    """Return the rows of groups in order: by dates or numbers, else the greatest value first, else by name."""
     ids = np.array([group for group, _ in table], np.int64)
     ranked, keys = ranked_values(graph.lazy_values, ids)
     if len(ids) and ranked.all():
-        order = np.lexsort((ids, keys[:, 1], keys[:, 0])).tolist()
-    elif operation.kind in ("list", "range"):
-        order = sorted(range(len(table)), key=lambda at: (table[at][1][0], table[at][0]))
-    else:
-        order = sorted(range(len(table)), key=lambda at: (-_number(table[at][1][-1]), table[at][1][0], table[at][0]))
-    titles = _titles(operation, str(pattern.target))
-    whole = {"columns": titles, "rows": [table[at][1] for at in order]} if table else None
-    return OperationResult(whole, ids[order].tolist() if table else [], distinct(rows[:, 0]).tolist(), details)
+        return [table[at] for at in np.lexsort((ids, keys[:, 1], keys[:, 0])).tolist()]
+    if operation.kind in ("list", "range"):
+        return sorted(table, key=lambda row: (row[1][0], row[0]))
+    return sorted(table, key=lambda row: (-_number(row[1][-1]), row[1][0], row[0]))
 
 
 def _titles(operation: Operation, target: str) -> list[str]:
@@ -313,30 +326,6 @@ def _cells(operation: Operation, rows: Array, graph: KnowledgeGraph) -> list[Any
     one = _ungrouped(replace(operation, group=None, period=None), rows, graph)
     named = [[graph_label(graph, entity) for entity in one.answers]] if one.answers else []
     return [*named, *([] if operation.kind == "list" or (one.value is None and not named) else [one.value])]
-
-
-def _by_period(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapping[str, Any]) -> OperationResult:
-    """Return a table with one row for each period. A date that spans two periods is left out."""
-    operation = pattern.operation
-    assert operation
-    assert operation.period
-    columns = graph.lazy_values
-    columns.read(rows[:, -1])
-    first, last = (_periods(days[rows[:, -1]], operation.period) for days in (columns.first, columns.last))
-    kept = (columns.first[rows[:, -1]] != NO_DAY) & (first == last)
-    without = _count_without(rows, kept)
-    details = {**details, **({"without_value": without} if without else {})}
-    if not kept.any():
-        return OperationResult(None, [], [], details)
-    rows = np.unique(np.column_stack([first[kept], rows[kept, :-1]]), axis=0)
-    periods, starts = np.unique(rows[:, 0], return_index=True)
-    table = [
-        [period_name(period, operation.period), *cells]
-        for period, some in zip(periods.tolist(), np.split(rows[:, 1:], starts[1:]), strict=True)
-        if (cells := _cells(operation, some, graph))
-    ]
-    whole = {"columns": _titles(operation, str(pattern.target)), "rows": table} if table else None
-    return OperationResult(whole, [], distinct(rows[:, 1]).tolist(), details)
 
 
 def _periods(days: Array, period: Period) -> Array:
@@ -419,8 +408,7 @@ def compared(
     comparison: Comparison = operation.comparison or "="
     if operation.of == "count":
         return holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [*one, *other]
-    values = [[(entity, graph.entity_value(entity)) for entity in side] for side in (one, other)]
-    known = [[(entity, value) for entity, value in side if value is not None] for side in values]
+    known = [[(id, value) for id in side if (value := graph.entity_value(id)) is not None] for side in (one, other)]
     if one and other and comparison in ("=", "!=") and not known[0] and not known[1]:
         certain = one == other or set(one).isdisjoint(other)
         return ((one == other) == (comparison == "="), [*one, *other]) if certain else (None, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
@@ -110,29 +111,24 @@ def nearest_named(index: GraphIndex, texts: Sequence[str], k: int = NAMES) -> li
     return [found[text] for text in texts]
 
 
+@dataclass(eq=False)
 class _Filters:
     """Sets of entities, for one pattern."""
 
-    def __init__(
-        self,
-        index: GraphIndex,
-        conditions: Sequence[Condition] = (),
-        *,
-        directed: bool = True,
-        typed: bool | None = None,
-    ) -> None:
-        self._index, self._graph = index, index.graph
-        self._conditions, self._directed, self._typed = conditions, directed, typed
+    index: GraphIndex
+    conditions: Sequence[Condition] = ()
+    directed: bool = True
+    typed: bool | None = None
 
     @cached_property
     def everything(self) -> Array:
         """All entities."""
-        return np.arange(len(self._graph.entities), dtype=np.int32)
+        return np.arange(len(self.index.graph.entities), dtype=np.int32)
 
     def satisfying(self, unknown: str) -> Array:
         """Return the entities that satisfy all conditions on an unknown."""
         entities = self.everything
-        for condition in self._conditions:
+        for condition in self.conditions:
             if condition.unknown == unknown:
                 check_deadline()
                 entities = entities[self._where(condition, entities)]
@@ -140,15 +136,15 @@ class _Filters:
 
     def _where(self, condition: Condition, entities: Array) -> Array:
         if condition.operator != "in":
-            return self._graph.value_columns.where(condition, entities)
+            return self.index.graph.value_columns.where(condition, entities)
         return np.isin(entities, self._named([str(name) for name in condition.value]))  # type: ignore[union-attr]
 
     def _named(self, names: Sequence[str]) -> Array:
         """Return the entities with some keys, or else those whose names are nearest to them."""
-        found = {name: self._graph.entities.find(name) for name in names}
+        found = {name: self.index.graph.entities.find(name) for name in names}
         others = [name for name, entity in found.items() if entity < 0]
         keyed = np.array([entity for entity in found.values() if entity >= 0], np.int32)
-        return np.concatenate([keyed, *(candidates.ids for candidates in nearest_named(self._index, others))])
+        return np.concatenate([keyed, *(candidates.ids for candidates in nearest_named(self.index, others))])
 
     def reaching(self, node: Term, entities: Array, triples: Sequence[PatternTriple]) -> Array:
         """Return which of the entities that a node may be have all of some absent triples."""
@@ -161,23 +157,23 @@ class _Filters:
                 limited = entities if end == node else self.candidates(end)
                 candidates |= {} if limited is self.everything else {place: limited}
             head, tail = (places[end, triple if isinstance(end, Known) else None] for end in ends)
-            edges.append(JoinEdge(head, tail, self.relations(triple.relation), directed=self._directed))
-        return Join(self._graph.adjacency, edges, candidates).bindings([places[node, None]])[:, 0]
+            edges.append(JoinEdge(head, tail, self.relations(triple.relation), directed=self.directed))
+        return Join(self.index.graph.adjacency, edges, candidates).bindings([places[node, None]])[:, 0]
 
     def relations(self, relation: Term) -> Array | None:
         """Return the ids of the relations that a term means; None for any."""
         if not isinstance(relation, Known):
             return None
-        return nearest_only(self._index.nearest_relations([relation.text], NAMES)[0]).ids
+        return nearest_only(self.index.nearest_relations([relation.text], NAMES)[0]).ids
 
     def candidates(self, node: Term) -> Array:
         """Return the entities that a node may be, by itself."""
         if isinstance(node, Unknown):
             named = self.satisfying(node.name)
         elif node.entity is None:
-            named = nearest_named(self._index, [node.text])[0].ids
+            named = nearest_named(self.index, [node.text])[0].ids
         else:
-            entity = self._graph.entities.find(node.entity)
+            entity = self.index.graph.entities.find(node.entity)
             named = np.array([entity] if entity >= 0 else [], np.int32)
         of_type = self._of_type(node)
         if named is self.everything or of_type is self.everything:
@@ -188,7 +184,7 @@ class _Filters:
         """Return how far the names and relations of a pattern are from the nearest ones of the graph, all together."""
         names = [node.text for node in pattern.nodes if isinstance(node, Known) and node.entity is None]
         relations = [triple.relation.text for triple in pattern.triples if isinstance(triple.relation, Known)]
-        found = [*nearest_named(self._index, names), *self._index.nearest_relations(relations, 1)]
+        found = [*nearest_named(self.index, names), *self.index.nearest_relations(relations, 1)]
         return sum(float(one.distances.min(initial=np.inf)) for one in found)
 
     def _of_type(self, node: Term) -> Array:
@@ -196,16 +192,16 @@ class _Filters:
 
         If the pattern means this very type, they are those of the type and of the types below it.
         """
-        graph = self._graph
+        graph = self.index.graph
         if node.type is None:
             return self.everything
         if not len(graph.types):
             members = kind_members(graph, node.type)
             return self.everything if members is None else members
-        below = graph.types_below.get(node.type, ()) if self._typed else ()
-        nearest = sorted(below) or nearest_only(self._index.nearest_types([node.type], 1)[0]).ids.tolist()
+        below = graph.types_below.get(node.type, ()) if self.typed else ()
+        nearest = sorted(below) or nearest_only(self.index.nearest_types([node.type], 1)[0]).ids.tolist()
         of_types = [graph.type_entities(kind) for kind in nearest]
-        return distinct(np.concatenate([*of_types, *([] if self._typed else [graph.untyped])]))
+        return distinct(np.concatenate([*of_types, *([] if self.typed else [graph.untyped])]))
 
 
 class PatternJoin:

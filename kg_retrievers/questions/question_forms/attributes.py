@@ -21,10 +21,8 @@ from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
 from kg_retrievers.index.names import words_of as words_in
 from kg_retrievers.questions.fact_attributes import value_texts
-from kg_retrievers.questions.question_forms.classes import singular
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
-    WORDS,
     Limit,
     Token,
     find_limits,
@@ -32,11 +30,16 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.question_forms.values import MAY_NAME, SAME_NAME, UnreadError, WalkFinder
+from kg_retrievers.questions.self_questions.english import singular_of
+from kg_retrievers.questions.words import WORDS
 
 #: What an attribute says: when its fact begins or ends, when it happened, a number, or something else.
 Kind = Literal["begin", "end", "point", "number", "text"]
 
 _WORDS: dict[str, Any] = WORDS["attributes of facts"]
+
+#: Lists of words that need no relation or attribute to account for them.
+_ACCOUNTED = ("verbs of beginning", "verbs of ending", "light verbs", "question words")
 
 #: So many of the values of an attribute of time are dates.
 MOST = 0.8
@@ -60,20 +63,11 @@ SAME_SENSE, SENSE_MARGIN = 0.3, 0.05
 BETWEEN, ALONE, CHOSEN = 0.93, 0.85, 0.75
 
 _WHEN = re.compile(r"(?:on|in|at|during)? ?(?:(?:what|which) (?:year|date|day|month|time)|when)\b")
-_SPAN = re.compile(r"from when (?:to|until|till) when\b")
-_SINCE = re.compile(r"(?:since|from|starting) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
-_UNTIL = re.compile(r"(?:until|till|up to|to) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
-_AS_WHAT = re.compile(r"as (?:what|who)\b|(?:in|under) (?:what|which) (?:capacity|function|role|position)\b")
-_WHY = re.compile(r"why\b|for (?:what|which) reasons?\b|what (?:is|are|was|were) .*\bfor$")
 _HOW_MANY = re.compile(r"how (?:many|much)\b|what number of\b")
 _HOW_MUCH = re.compile(r"how much\b")
 _WHO = re.compile(r"(?:(?:to|by|for|from|with|of|in|at|on) )?(?:who|whom|which|what|where)\b")
 _BY = re.compile(r"(\w+) (?:what|which|whom|who)\b")
 _ALSO = re.compile(r"(?:in|at|on|for|as|since|until|with)? ?(?:what|which|when|why|how (?:many|much))\b")
-_FIRST = re.compile(r"\b(?:first|earliest)\b")
-_LAST = re.compile(r"\b(?:last|latest|most recent(?:ly)?)\b")
-_MOST = re.compile(r"\b(?:most|highest|greatest|largest|biggest|longest)\b")
-_LEAST = re.compile(r"\b(?:least|fewest|lowest|smallest|shortest)\b")
 
 
 #: A condition of a time on an attribute: its name, the operator, the value, and whether a fact may lack it.
@@ -157,6 +151,32 @@ class _Asked:
     noun: tuple[str, ...] = ()
 
 
+_A_TIME = r"(?:when|(?:what|which) (?:year|date|day|month|time))\b"
+
+#: What questions ask for that begin so.
+_BEGINNINGS: tuple[tuple[str, _Asked], ...] = (
+    (r"from when (?:to|until|till) when\b", _Asked("time", ("point", "begin", "end"))),
+    (rf"(?:since|from|starting) {_A_TIME}", _Asked("time", ("begin", "point"))),
+    (rf"(?:until|till|up to|to) {_A_TIME}", _Asked("time", ("end",))),
+    (
+        r"as (?:what|who)\b|(?:in|under) (?:what|which) (?:capacity|function|role|position)\b",
+        _Asked("attribute", ("text",), ("role",)),
+    ),
+    (
+        r"why\b|for (?:what|which) reasons?\b|what (?:is|are|was|were) .*\bfor$",
+        _Asked("attribute", ("text",), ("reason",)),
+    ),
+)
+
+#: The operations of superlatives, by what is still to be found.
+_DEGREES: tuple[tuple[str, Operation], ...] = (
+    (r"\b(?:first|earliest)\b", Operation("min", by=("time",))),
+    (r"\b(?:last|latest|most recent(?:ly)?)\b", Operation("max", by=("time",))),
+    (r"\b(?:most|highest|greatest|largest|biggest|longest)\b", Operation("max", by=("number",))),
+    (r"\b(?:least|fewest|lowest|smallest|shortest)\b", Operation("min", by=("number",))),
+)
+
+
 @dataclass(frozen=True)
 class _Parts:
     """The parts of a question."""
@@ -220,13 +240,13 @@ class AttributeQuestions:
         nouns = {word for one in asked for word in one.noun}
         is_attribute = any({*_words_of_name(name)} & nouns for name in self._table.kinds)
         if len(parts.entities) > 1 and is_attribute and asked[0].what == "attribute":
-            raise UnreadError([token for token in parts.tokens if singular(token.word) in nouns])
+            raise UnreadError([token for token in parts.tokens if singular_of(token.word) in nouns])
         return None
 
     def _also_named(self, parts: _Parts, asked: _Asked) -> list[_Asked]:
         """Return the further attributes that a question joins by "and"."""
-        words = [singular(token.word) for token in parts.tokens if not token.slot and token.word not in asked.noun]
-        names = [[*map(singular, _words_of_name(name))] for name in sorted(self._table.kinds)] if "and" in words else []
+        words = [singular_of(token.word) for token in parts.tokens if not token.slot and token.word not in asked.noun]
+        names = [_words_of_name(name) for name in sorted(self._table.kinds)] if "and" in words else []
         further = [own for own in names if (*own,) != asked.noun and _place(words, own) is not None]
         return [replace(asked, noun=(*own,)) for own in further if all(Token(word).telling for word in own)]
 
@@ -279,7 +299,7 @@ class AttributeQuestions:
                     start <= one.start and one.end <= end and end - start > one.end - one.start for one in inside
                 )
                 text = question[start:end].casefold()
-                bases = (text, singular(text), re.sub(r"(?:ed|d|s|ing)$", "", text))
+                bases = (text, singular_of(text), re.sub(r"(?:ed|d|s|ing)$", "", text))
                 value = next((one for one in bases if self._is_value(one)), None)
                 if value is not None and is_more and not is_taken:
                     found.append((start, end, value))
@@ -289,9 +309,9 @@ class AttributeQuestions:
         """Return words without names of attributes beside their values, as "number" of "number 9", and add these."""
         left = [*tokens]
         for name in sorted(self._table.kinds, key=lambda one: (-len(one), one)):
-            own = [*map(singular, _words_of_name(name))]
+            own = _words_of_name(name)
             for words in (own, own[-1:]):
-                at = _place([singular(token.word) for token in left], words)
+                at = _place([singular_of(token.word) for token in left], words)
                 if at is None or not all(Token(word).telling for word in words):
                     continue
                 end = at + len(words)
@@ -311,28 +331,20 @@ class AttributeQuestions:
     def _relation_words(self) -> set[str]:
         return {word for relation in self._graph.relations for word in words_in(relation.replace("_", " "))}
 
-    def _asked(self, parts: _Parts) -> _Asked | None:  # noqa: C901 # a case for each beginning
+    def _asked(self, parts: _Parts) -> _Asked | None:  # a case for each beginning
         text = parts.text.strip()
-        if _SPAN.match(text):
-            return _Asked("time", ("point", "begin", "end"))
         led = [match[1]] if (match := _BY.match(text)) else []
         for word in (*led, *(token.word for token in parts.tokens[-1:])):
             if self._table.kinds.get(word) == "text" and not Token(word).telling:
                 return _Asked("attribute", ("text",), (word,))
-        if _SINCE.match(text):
-            return _Asked("time", ("begin", "point"))
-        if _UNTIL.match(text):
-            return _Asked("time", ("end",))
+        if asked := next((asked for form, asked in _BEGINNINGS if re.match(form, text)), None):
+            return asked
         if _WHEN.match(text):
-            verbs = {singular(token.word) for token in parts.tokens}
+            verbs = {singular_of(token.word) for token in parts.tokens}
             if verbs & {*_WORDS["verbs of beginning"]}:
                 return _Asked("time", ("begin", "point"))
             ends = bool(verbs & {*_WORDS["verbs of ending"]})
             return _Asked("time", ("end", "point") if ends else ("point", "begin", "end"))
-        if _AS_WHAT.match(text):
-            return _Asked("attribute", ("text",), ("role",))
-        if _WHY.match(text):
-            return _Asked("attribute", ("text",), ("reason",))
         named = self._named(parts)
         polar = bool(parts.tokens) and parts.tokens[0].word in AUXILIARY
         of_two = len(parts.entities) > 1
@@ -352,11 +364,11 @@ class AttributeQuestions:
 
     def _named(self, parts: _Parts) -> tuple[str, ...]:
         """Return the words of an attribute that a question names by its very name."""
-        words = [singular(token.word) for token in parts.tokens]
+        words = [singular_of(token.word) for token in parts.tokens]
         for name in sorted(self._table.kinds, key=lambda one: (-len(one), one)):
-            own = [*map(singular, _words_of_name(name))]
+            own = _words_of_name(name)
             if all(Token(word).telling for word in own) and _place(words, own) is not None:
-                return tuple(own)
+                return own
         return ()
 
     def _noun(self, parts: _Parts) -> tuple[str, ...]:
@@ -369,10 +381,7 @@ class AttributeQuestions:
 
     def _degree(self, parts: _Parts) -> Operation | None:
         """Return the operation of a superlative, by what is still to be found."""
-        for pattern, kind in ((_FIRST, "min"), (_LAST, "max"), (_MOST, "max"), (_LEAST, "min")):
-            if pattern.search(parts.text):
-                return Operation(kind, by=("time" if pattern in (_FIRST, _LAST) else "number",))  # type: ignore[arg-type]
-        return None
+        return next((operation for form, operation in _DEGREES if re.search(form, parts.text)), None)
 
     # --- the relation -------------------------------------------------------------------------------------------------
 
@@ -444,7 +453,7 @@ class AttributeQuestions:
             first = next((some[:1] for some in found if some), [])
             ends = found[2][:1] if len(found) > 2 and found[2] and first == found[1][:1] else []
             return first + ends
-        exact = [name for name in sorted(names) if tuple(map(singular, _words_of_name(name))) == asked.noun]
+        exact = [name for name in sorted(names) if _words_of_name(name) == asked.noun]
         if exact:
             return exact[:1]
         near = [(self._nearness(asked.noun, name), name) for name in self._table.of_kind(names, *asked.kinds)]
@@ -456,8 +465,8 @@ class AttributeQuestions:
 
     def _nearness(self, noun: Sequence[str], name: str) -> float:
         """Return the cosine of a noun with the name of an attribute, or of words of the same sense."""
-        words = {*map(singular, _words_of_name(name))}
-        if any(words & {*sense} and {*map(singular, noun)} & {*sense} for sense in _WORDS["senses"]):
+        words = {*_words_of_name(name)}
+        if any(words & {*sense} and {*map(singular_of, noun)} & {*sense} for sense in _WORDS["senses"]):
             return 1.0
         own = self._vector(" ".join(sorted(words)))
         return max((float(own @ self._vector(word)) for word in noun), default=0.0)
@@ -471,7 +480,7 @@ class AttributeQuestions:
     ) -> tuple[int | None, float]:
         """Return the relation that the words of a question mean among those that may be meant, and how sure that is."""
         named = {word for one in asked for word in one.noun}
-        rest = [token for token in parts.tokens if token.keys or not (token.slot or singular(token.word) in named)]
+        rest = [token for token in parts.tokens if token.keys or not (token.slot or singular_of(token.word) in named)]
         telling = [token.word for token in rest if token.telling]
         words = " ".join([word for word in telling if word not in _WORDS["light verbs"]] or telling * (len(labels) > 1))
         near = {label: self._walks.nearness(words, label) if words else 0.0 for label in labels}
@@ -492,17 +501,12 @@ class AttributeQuestions:
     def _left(self, parts: _Parts, asked: Sequence[_Asked], label: int) -> list[Token]:
         """Return the telling words of a question that nothing of the facts of a relation accounts for."""
         named = {word for one in asked for word in one.noun}
-        known = [
-            *_WORDS["verbs of beginning"],
-            *_WORDS["verbs of ending"],
-            *_WORDS["light verbs"],
-            *_WORDS["question words"],
-        ]
+        known = {word for kind in _ACCOUNTED for word in _WORDS[kind]}
         names = self._table.of_relation[int(relation_of(label))]
         left, is_of_another = list[Token](), False
         others = range(min(len(self._graph.relations), MOST_OTHERS))
         for token in parts.tokens:
-            if not token.telling or token.word in known or {token.word, singular(token.word)} & named:
+            if not token.telling or token.word in known or {token.word, singular_of(token.word)} & named:
                 continue
             near = max((self._nearness([token.word], name) for name in names), default=0.0)
             is_kind = self._walks.kinds.of_noun([token.word]) is not None
@@ -590,7 +594,7 @@ class AttributeQuestions:
         Each has a name, an operator, if there is one, its value, and whether a fact without the attribute fits, too.
         """
         begin, end, point = (next(iter(self._table.of_kind(names, kind)), "") for kind in ("begin", "end", "point"))
-        words = {singular(token.word) for token in parts.tokens}
+        words = {singular_of(token.word) for token in parts.tokens}
         value = limit.values if limit.operator == "between" else limit.values[0]
         if begin and words & {*_WORDS["verbs of beginning"]}:
             return [(begin, limit.operator, value, False)]
@@ -629,5 +633,7 @@ def _place(words: Sequence[str], part: Sequence[str]) -> int | None:
     return next(places, None)
 
 
-def _words_of_name(name: str) -> list[str]:
-    return [word.casefold() for word in words_in(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name))]
+def _words_of_name(name: str) -> tuple[str, ...]:
+    """Return the words of the name of an attribute, nouns in the singular."""
+    words = words_in(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name))
+    return tuple(singular_of(word.casefold()) for word in words)

@@ -15,7 +15,8 @@ from kg_retrievers.graph.kinds import kind_relations
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index import FUNCTION_WORDS
 from kg_retrievers.index.embeddings import TokenTable, mean_rows, words
-from kg_retrievers.questions.self_questions.english import read_relation
+from kg_retrievers.questions.self_questions.english import read_relation, singular_of
+from kg_retrievers.questions.words import WORDS
 
 #: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
 COMMON = 0.5
@@ -100,9 +101,7 @@ ITS_MORE, ITS_THREE, NAMES_MEAN, NAMES_BEST = -1.9, 3.2, 2.3, 1.7
 OF_PEOPLE, PERSON, RELATIONS = 1.7, 3.7, 0.5
 
 #: Words that ask for people.
-PEOPLE = frozenset(
-    ["who", "whom", "whose", "people", "person", "persons", "anyone", "someone", "everyone", "anybody", "somebody"]
-)
+PEOPLE = frozenset(WORDS["people"])
 
 #: Near to these, as vectors, is what is said of people, and what a person is called.
 _SAID_OF_PEOPLE, _A_PERSON = ("person", "born", "birth", "married", "people"), ("person", "who")
@@ -168,7 +167,7 @@ class ClassWords:
         last = noun.split()[-1]
         if last in PEOPLE:
             return np.asarray(self._size + self._people)
-        vectors = mean_rows(table, [last, singular(last)])
+        vectors = mean_rows(table, [last, singular_of(last)])
         cosines = np.max(self._vectors @ vectors.T, axis=1)
         named, to_it = self._named.best(cosines), self._to_it.best(cosines)
         of_each = self._its.best(cosines)
@@ -224,18 +223,6 @@ class _Segments:
         rank = np.arange(len(order)) - self._first[self._classes]
         kept = of_lists[order] * (rank < most[self._classes])
         return np.asarray(np.bincount(self._classes, kept, minlength=len(self._counts)))
-
-
-def singular(word: str) -> str:
-    """Return the singular of a regular plural; another word as it is.
-
-    Example:
-        >>> singular("valleys"), singular("cities"), singular("glass")
-        ('valley', 'city', 'glass')
-    """
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def naming_words(relation: str, tails: bool) -> list[str]:
@@ -375,14 +362,14 @@ class GraphClasses:
 
     def closeness(self, noun: str) -> float:
         """Return the greatest cosine of a noun with a noun that names a class of things."""
-        return self._words.closeness(mean_rows(self._table, [noun, singular(noun)]))
+        return self._words.closeness(mean_rows(self._table, [noun, noun if noun in PEOPLE else singular_of(noun)]))
 
     def is_called(self, label: int, noun: str) -> bool:
         """Whether a relation calls the things from which a label leads by a noun, or nearly so."""
         named = naming_words(self._graph.relations[relation_of(label)], bool(is_backward(label)))
         if not named or not noun:
             return False
-        rows = mean_rows(self._table, [noun, singular(noun)]) @ mean_rows(self._table, named).T
+        rows = mean_rows(self._table, [noun, singular_of(noun)]) @ mean_rows(self._table, named).T
         return bool(rows.max() >= CALLED)
 
     def containing(self, entities: Array) -> list[bool]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kg_retrievers.graph import Known
 from kg_retrievers.graph.operations import Operator
@@ -15,9 +13,7 @@ from kg_retrievers.graph.values import Comparison, Value, read_value, unit_symbo
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.questions.reading import node_of
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
-
-#: Long lists of words, by what the words say.
-WORDS: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text("utf-8"))
+from kg_retrievers.questions.words import WORDS, any_of
 
 #: The most words of a question that has a form.
 MAX_TOKENS = 200
@@ -182,25 +178,16 @@ def direction(adjective: str) -> int:
     return time_direction(adjective) or (-1 if adjective in _LOW else 1)
 
 
-_BEFORE = r"before|earlier than|prior to|under|below|less than|fewer than|lower than"
-_AFTER = r"after|later than|over|above|more than|higher than|greater than|exceeding|in excess of|more recent than"
-_FROM = (
-    r"(?:in|on) or after|upwards of|since|from|at least|no (?:earlier|less|fewer) than"
-    r"|not (?:less|earlier|fewer) than|as of"
-)
-_TO = r"(?:in|on) or before|until|till|up to|at most|no (?:later|more) than|not more than|by"
-_WITHIN = r"in|on|during|of|exactly|around"
-_LEADING: tuple[tuple[Operator, str], ...] = (
-    (">=", _FROM), ("<=", _TO), ("<", _BEFORE), (">", _AFTER), ("=", _WITHIN),
-)  # fmt: skip
-_LEADS = [(sign, re.compile(rf"(?:^|(?<=\s))(?:{leads})(?: the)?(?: year)?$")) for sign, leads in _LEADING]
+_LEADS: list[tuple[Operator, re.Pattern[str]]] = [
+    (operator, re.compile(rf"(?:^|(?<=\s))(?:{'|'.join(leads)})(?: the)?(?: year)?$"))
+    for operator, leads in WORDS["before a value"].items()
+]
 
 #: The most words of a value, and of the limit before it.
 _LONGEST = 5
-_TAILS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
-    (">=", re.compile(r"^(?:or|and) (?:later|after|more|higher|above|newer|over|longer|larger)|^onwards?|^on(?= *$)")),
-    ("<=", re.compile(r"^(?:or|and) (?:earlier|before|less|fewer|lower|below|older|under|shorter|smaller)")),
-)
+_TAILS: list[tuple[Operator, re.Pattern[str]]] = [
+    (operator, re.compile(rf"^(?:{'|'.join(tails)})")) for operator, tails in WORDS["after a value"].items()
+]
 _CENTURY = re.compile(r"(1[1-9]|2\d) ?(?:st|nd|rd|th) century\b")
 _DECADE = re.compile(r"(?:the )?(early |late )?(1\d|20)(\d0)s")
 
@@ -399,9 +386,9 @@ class Degree:
     """
 
     sign: int
-    time: bool
-    words: tuple[Token, ...]
-    noun: tuple[Token, ...]
+    time: bool = False
+    words: tuple[Token, ...] = ()
+    noun: tuple[Token, ...] = ()
     raw: str = ""
     most: int = 1
     often: bool = False
@@ -532,20 +519,11 @@ def joined(tokens: Sequence[Token], at: int, words: Collection[str]) -> int:
 _VERB = rf"(?:{'|'.join(sorted(AUXILIARY))})"
 
 #: What may stand before a question, and after it, and says nothing.
-_OPENING = re.compile(
-    r"^(?:(?:so|well|now|ok|okay|hey|hi|hello|please|also|and|or|um|just|quick question|question|in all|all in all"
-    r"|in total|altogether|overall|finally|next|then|thanks)\b ?)+(?:[,:-] )?|^[,:-] "
-)
-_CLOSING = re.compile(
-    r"(?: [,:-])? (?:please|thanks|thank you|then|though|all told|all in all|in all|in total|altogether|overall|at all"
-    r"|so far|by the way|anyway|here|lol)$| , which(?: ones?)?$| [,:-]$"
-)
+_OPENING = re.compile(rf"^(?:{any_of('openings')}\b ?)+(?:[,:-] )?|^[,:-] |^{any_of('topics are named by')} [^,_]* , ")
+_CLOSING = re.compile(rf"(?: [,:-])? {any_of('closings')}$| , which(?: ones?)?$| [,:-]$")
 
 #: Asking somebody to say, and what is said to whom.
-_SAYING = (
-    r"(?:tell|give|show|let|say|know|name|list|find|check|confirm|verify|remind|see|hear|identify|enumerate|return)"
-    r"(?: (?:me|us|out|up|know|find|see|again))*"
-)
+_SAYING = rf"{any_of('sayings')}(?: (?:me|us|out|up|know|find|see|again))*"
 _REQUEST = re.compile(
     r"^(?:(?:can|could|would|will|do|does|did|may|might) (?:you|we|i|anyone|anybody|someone|somebody)"
     rf"(?: (?:please|kindly|possibly|just|perhaps|happen to|help me))* )?(?:please )?(?P<said>{_SAYING})(?: ,| :)?"
@@ -553,8 +531,7 @@ _REQUEST = re.compile(
 )
 _WISH = re.compile(
     r"^(?:i(?:['’](?:m|d|ve))? |(?=looking for|searching for|need |wanted ))"
-    r"(?:(?:would|am|was|want|wanted|need|wish|wonder|have|been|like|love|interested|curious"
-    r"|about|looking|searching|wondering|after|trying|to|in|for|know|see|find|out|get|hear) )+(?P<that>if|whether)? ?"
+    rf"(?:{any_of('words of a wish')} )+(?P<that>if|whether)? ?"
 )
 _CLAIM = re.compile(
     r"^(?:i(?:['’](?:m|ve))? (?:(?:was|am|have|been|seem|to) )*"
@@ -588,11 +565,6 @@ _LONE_COUNT = re.compile(
     r"|(?:[,:-] |\b(?=total|overall))(?:the |what )?(?:total |overall )?(?:count|number|total)$"
 )
 
-#: A topic that is named before the question about it.
-_TOPIC = re.compile(
-    r"^(?:when it comes to|as for|as regards|regarding|concerning|speaking of|about|in terms of|talking of"
-    r"|with regard to) ([^,]*) , "
-)
 #: Asks which, at the end of a question whether there is any.
 _AND_WHICH = re.compile(
     r"(?: ,)? and (?:if so )?(?:, )?(?P<asked>who|which|what)(?: ones?| (?:is|are) (?:it|they|he|she|that|those))?$"
@@ -604,7 +576,6 @@ PRONOUNS = frozenset(["it", "its", "he", "him", "his", "she", "her", "they", "th
 def take_opening(reading: Reading) -> None:
     """Take what frames a question, "how many" and "is it true that"; a verb before all else asks whether it holds."""
     _take_frames(reading)
-    _take_topic(reading)
     _take_and_which(reading)
     if not _WH.search(reading.text) and (found := reading.search(_TAG)) and found[0]:
         reading.polar = True
@@ -663,21 +634,6 @@ def _take_and_which(reading: Reading) -> None:
         reading.tokens = [Token("who"), *tokens[2 if len(tokens) > 1 and tokens[1].word == "who" else 1 :]]
     else:
         reading.tokens = [Token("which"), *tokens]
-
-
-def _take_topic(reading: Reading) -> None:
-    """Take a topic that is named first; an entity stands for the first pronoun of the question about it."""
-    found = reading.search(_TOPIC)
-    if found is None:
-        return
-    named = [token for token in reading.tokens[: found[1]] if token.slot]
-    del reading.tokens[: found[1]]
-    if len(named) == 1:
-        at = next((at for at, token in enumerate(reading.tokens) if token.word in PRONOUNS), None)
-        if at is None:
-            reading.tokens += [Token("of"), *named]
-        else:
-            reading.tokens[at] = named[0]
 
 
 def _take_count(reading: Reading) -> None:

@@ -19,7 +19,7 @@ from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.attributes import AttributeQuestions, FactTable
-from kg_retrievers.questions.question_forms.classes import GraphClasses, singular, told_values
+from kg_retrievers.questions.question_forms.classes import GraphClasses, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, question_of, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
 from kg_retrievers.questions.question_forms.measure_words import SHORT_MEASURES, asks_measure
@@ -29,6 +29,7 @@ from kg_retrievers.questions.question_forms.several import Several
 from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
 from kg_retrievers.questions.question_forms.whole_entities import WholeEntities
 from kg_retrievers.questions.reading import type_nouns
+from kg_retrievers.questions.self_questions.english import singular_of
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
@@ -274,7 +275,7 @@ class QuestionFormGenerator:
         if token.slot or len(token.text) < 4 or not token.text[0].isalpha():
             return token
         text = token.text
-        stems = dict.fromkeys([text, text[:-1], singular(text)]) if text.endswith("s") else []
+        stems = dict.fromkeys([text, text[:-1], singular_of(text)]) if text.endswith("s") else []
         stems = [cased for stem in stems for cased in (stem.capitalize(), stem.casefold())]
         if text[0].isupper() and (found := _DEMONYM.search(text)) and found.start() >= 3:
             stems += [text[:match] + ending for match in {found.start(), len(text) - 1} for ending in _PLACE_ENDINGS]

@@ -34,27 +34,12 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
+from kg_retrievers.questions.words import WORDS, any_of
 
 _NOUN = r"(?P<noun>(?:[^ ,]+ ){1,3}?)"
-_MORE, _FEWER = "(?:more|over|above|up)", "(?:fewer|less|under)"
-_LEAST, _MOST = "(?:minimum|very least|least)", "(?:maximum|very most|most)"
-_FORMS: tuple[tuple[Comparison, str], ...] = (
-    (">=", rf"(?:at least|no fewer than|no less than|not fewer than|not less than|a minimum of|minimum) {NUMBER}"),
-    ("<=", rf"(?:at most|no more than|not more than|up to|a maximum of|maximum) {NUMBER}"),
-    ("<=", r"(?:at most|no more than|not more than) (?:a|an) (?:single )?"),
-    (">=", rf"{NUMBER} (?:or|and) {_MORE}"),
-    ("<=", rf"{NUMBER} (?:or|and) {_FEWER}"),
-    (">=", rf"{NUMBER} {_NOUN}(?:(?:or|and) {_MORE}|at (?:a|the) {_LEAST}|minimum)(?= |$)"),
-    ("<=", rf"{NUMBER} {_NOUN}(?:(?:or|and) {_FEWER}|at (?:a|the) {_MOST}|maximum)(?= |$)"),
-    (">=", rf"{NUMBER} \+"),
-    (">=", rf"upwards of {NUMBER}"),
-    (">", rf"(?:more than|over|in excess of) {NUMBER}"),
-    (">", r"more than (?:a|an) (?:single )?"),
-    ("<", rf"(?:fewer than|less than|under) {NUMBER}"),
-    ("=", rf"(?:exactly|precisely|just|only) {NUMBER}"),
-    ("=", r"(?:exactly|precisely|just|only) (?:a|one) single (?=[a-z])"),
-    (">=", r"(?:multiple|several|numerous|a couple of) (?=[a-z])"),
-)
+_FORMS: list[tuple[Comparison, str]] = [
+    (sign, form.format(n=NUMBER, noun=_NOUN)) for sign, form in WORDS["how many of something"]
+]
 
 
 def has_quantity(tokens: Sequence[Token]) -> bool:
@@ -106,12 +91,10 @@ _COMES = re.compile(
 )
 _TOPS = re.compile(
     r"\b(?:tops?|leads?|heads?) the (?:list|table|ranking) (?:by|for|in|of)(?: the)?(?: number of)?"
-    r"|\b(?:the )?(?:most|largest|highest|greatest|biggest) number of|\bmost of the"
+    r"|\b(?:the )?(?:most|largest|highest|greatest|biggest|(?P<low>smallest|lowest|least)) number of|\bmost of the"
 )
-_FEWEST = re.compile(r"\b(?:the )?(?:smallest|lowest|least) number of")
 _FIRST = re.compile(r"\b(?:came|comes|come|was \w+|were \w+) (first|last)(?: ,| :|$)|(?<=[^ ] )(first|last)$")
 _FIRST_OF = re.compile(r"(?:\bthe |^)(?P<first>first|last|earliest|latest) (?=[a-z])")
-_RANKS = re.compile(r"\branks? (?:first|top|highest|last)\b(?= by)")
 _OFTEN = re.compile(r"\b(?:the )?(most|least) (?:often|frequently)\b|\b(?:the )?(most|fewest|least) times\b")
 _BY = re.compile(r"(?:, )?\bby (?:the |number of |its |their )?(?=[a-z])")
 
@@ -195,22 +178,17 @@ def _take_top(reading: Reading, words: Sequence[str]) -> int:
 
 
 def _number(word: str) -> int:
-    return NUMBERS.index(word) if word in NUMBERS else int(word) if re.fullmatch(r"\d{1,3}", word) else 1
+    return number_of(word) if word in NUMBERS or re.fullmatch(r"\d{1,3}", word) else 1
 
 
 def _take_degree(reading: Reading) -> None:
     """Take a superlative or comparative with its noun."""
     if found := reading.search(_TOPS):
-        _take_counted(reading, found[0], found[1], 1)
-    elif found := reading.search(_FEWEST):
-        _take_counted(reading, found[0], found[1], -1)
-    elif found := reading.search(_RANKS):
-        reading.degree = Degree(-1 if "last" in found[2][0] else 1, False, (Token("high"),), ())
-        del reading.tokens[found[0] : found[1]]
+        _take_counted(reading, found[0], found[1], -1 if found[2]["low"] else 1)
     elif found := reading.search(_OFTEN):
         sign = 1 if "most" in found[2][0] else -1
         del reading.tokens[found[0] : found[1]]
-        reading.degree = Degree(sign, False, (), (), often=True)
+        reading.degree = Degree(sign, often=True)
     elif (found := reading.search(_FIRST_OF)) and not is_choice(reading) and _names_class(reading, found[1]):
         sign = -1 if found[2]["first"] in ("first", "earliest") else 1
         reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),), (), found[2]["first"])
@@ -219,7 +197,7 @@ def _take_degree(reading: Reading) -> None:
     elif (found := reading.search(_FIRST)) and (is_choice(reading) or reading.asks):
         sign = -1 if "first" in found[2][0] else 1
         at = next(i for i in range(found[1] - 1, -1, -1) if reading.tokens[i].word in ("first", "last"))
-        reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),), ())
+        reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),))
         del reading.tokens[at]
     else:
         _take_adjective(reading)
@@ -241,7 +219,7 @@ def _take_than(reading: Reading) -> None:
     if reading.polar and not reading.degree and sum(bool(token.slot) for token in reading.tokens) == 2:
         at = next((at for at, word in enumerate(words[:-1]) if word in ("before", "after")), -1)
         if at > 0 and reading.tokens[at + 1].slot:
-            reading.degree = Degree(-1 if words[at] == "before" else 1, True, (Token("early"),), ())
+            reading.degree = Degree(-1 if words[at] == "before" else 1, True, (Token("early"),))
             reading.tokens[at], reading.than = Token("and"), True
             return
     if reading.degree and "than" in words:
@@ -273,7 +251,7 @@ def _take_standard(reading: Reading, words: Sequence[str], at: int) -> None:
 def _take_counted(reading: Reading, start: int, end: int, sign: int) -> None:
     stop = noun_end(reading, end)
     noun = tuple(reading.tokens[end:stop])
-    reading.degree = Degree(sign, False, (), noun)
+    reading.degree = Degree(sign, noun=noun)
     del reading.tokens[start:end]
 
 
@@ -303,12 +281,6 @@ def _take_adjective(reading: Reading) -> None:
 def _take_measured(reading: Reading, start: int, at: int, base: str, noun: tuple[Token, ...]) -> None:
     """Take an adjective on -er or -est; after "has the" its noun is what is measured."""
     word = reading.tokens[at].word
-    rest = reading.tokens[at + 2] if at + 2 < len(reading.tokens) else None
-    if len(noun) == 1 and noun[0].word.endswith("ed") and rest and rest.telling:  # "highest rated player"
-        reading.degree = Degree(direction(base), bool(time_direction(base)), (Token(base), *noun), (), word)
-        reading.after_degree = tuple(reading.tokens[at + 2 : noun_end(reading, at + 2)])
-        del reading.tokens[start : at + 2]
-        return
     compares = base_of(word, "est") is None
     before = reading.tokens[start - 1].word if start else ""
     having = before in _HAVING and start + 1 == at and not (before == "of" and is_plural(noun[-1].word if noun else ""))
@@ -335,7 +307,7 @@ def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], s
     having = start > 0 and reading.tokens[start - 1].word in _HAVING
     verb = verb_of(following) if len(noun) > 1 and not having else None
     if verb and following == verb.participle:  # "most cited papers"
-        reading.degree = Degree(sign, False, noun[:1], ())
+        reading.degree = Degree(sign, words=noun[:1])
         reading.after_degree = noun[1:]
         del reading.tokens[start : at + 2]
         return
@@ -345,23 +317,18 @@ def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], s
         adjective = after is not None and after.word in ("than", "one")
     if adjective:
         turn = time_direction(following) or direction(following)
-        reading.degree = Degree(sign * turn, bool(time_direction(following)), (Token(following),), ())
+        reading.degree = Degree(sign * turn, bool(time_direction(following)), (Token(following),))
         reading.after_degree = noun[1:]
         del reading.tokens[start : at + 2]
     else:
-        reading.degree = Degree(sign, False, (), noun)
+        reading.degree = Degree(sign, noun=noun)
         del reading.tokens[start : at + 1]
 
 
-NEGATIVE = frozenset(
-    ["not", "no", "never", "without", "neither", "none", "cannot", "nobody", "lacking", "lack", "lacks", "missing"]
-)
+NEGATIVE = frozenset(WORDS["deny"])
 #: These begin the clause themselves.
 _OWN_VERB = frozenset(["without", "lacking", "lack", "lacks", "missing"])
-_EXCEPT = re.compile(
-    r"(?:, )?\b(?:but not|and not|except(?: for| from)?|excluding|excepting|apart from|aside from|other than|besides"
-    r"|save for|not counting|not including|leaving out|leaving aside|outside of)\b"
-)
+_EXCEPT = re.compile(rf"(?:, )?\b{any_of('except')}\b")
 _STARTS_CLAUSE = frozenset(["but", "that", "who", "which", "whose", "and"])
 _RELATIVE = frozenset(["who", "that", "which"])
 _TAKES_BASE = AUXILIARY - frozenset(["am", "is", "are", "was", "were", "has", "have", "had"])
@@ -581,9 +548,6 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
 def _take_both(reading: Reading) -> None:
     """Take "both" and the like, where two entities are meant in the same way."""
     words = [token.word for token in reading.tokens]
-    if words[-2:] == ["or", "both"]:
-        del reading.tokens[-2:]
-        return
     pairs = [at for at in range(len(words)) if joined(reading.tokens, at, ("and",))]
     if not pairs or reading.polar or reading.degree:
         return

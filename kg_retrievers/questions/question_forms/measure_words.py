@@ -11,7 +11,6 @@ from kg_retrievers.questions.question_forms.forms import (
     NUMBERS,
     ORDINALS,
     WH,
-    WORDS,
     Token,
     base_of,
     direction,
@@ -21,20 +20,14 @@ from kg_retrievers.questions.question_forms.forms import (
 from kg_retrievers.questions.question_forms.grammar import NEGATIVE
 from kg_retrievers.questions.reading import MOST_WORDS
 from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.words import WORDS, any_of
 
-_MEANS = re.compile(
-    r"\b(?:(?:on|in|as) (?:the |an? )?average|in the mean|typically"
-    r"|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
-)
+_MEANS = re.compile(rf"\b{any_of('mean')}\b(?: of)?")
 
 #: With these, "from first to last" is an order and no range.
 _ORDERS = re.compile(r"\b(?:list|rank|sort|order)\b")
 
-_SUMS = re.compile(
-    r"\b(?:in total|in sum|all together|(?:add|sum)(?:s|ed|ing|med)? (?:it |them )?(?:all )?up"
-    r"|the sum of|sum of|(?:the )?grand total"
-    r"|(?:the )?(?:total|summed|cumulative|combined|aggregate)(?: (?:amount|sum|value))?(?: of)?)\b"
-)
+_SUMS = re.compile(rf"\b{any_of('sum')}\b")
 _MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall|in all)\b")
 _MUCH = r"(?:what|which|how (?:many|much|few|little|long|large|big|high|old|far|wide)|when)"
 _MOST = "highest|greatest|largest|biggest|maximum|maximal|max|longest|most"
@@ -85,11 +78,7 @@ _ASKS_THINGS = re.compile(
 )
 
 #: A measure does not read these words. A question that keeps one is refused.
-UNREAD = NEGATIVE.union(
-    ORDINALS,
-    NUMBERS[2:],
-    ["often", "only", "least", "most", "same", "where", "when", "why", "except", "excluding", "outside", "beyond"],
-)
+UNREAD = NEGATIVE.union(ORDINALS, NUMBERS[2:], WORDS["unread by measures"])
 
 _HOW_MANY = re.compile(r"\bhow (?:many|much)(?: of)?\b")
 

@@ -15,8 +15,7 @@ from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, Period
 from kg_retrievers.graph.values import is_unit_name
-from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS, singular
-from kg_retrievers.questions.question_forms.composing import PatternBuilder
+from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
     ORDINAL,
@@ -37,6 +36,7 @@ from kg_retrievers.questions.question_forms.measure_words import (
     remove,
     take_measure,
 )
+from kg_retrievers.questions.question_forms.reading import PatternBuilder
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
     NAME_WEIGHT,
@@ -48,7 +48,7 @@ from kg_retrievers.questions.question_forms.values import (
     stand_in,
     sureness,
 )
-from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.self_questions.english import singular_of, verb_of
 from kg_retrievers.questions.zero_shot.steps import measured_by
 
 #: No pattern says these: "deeper than average", "in the same decade as".
@@ -357,7 +357,7 @@ class Measures:
             way, kind = self._group_way(asked.group, things, hints)
             group = self._walk_on(builder, way, words_of(asked.group), kind)
             if self._walks.classes.end_kind(way.labels) == "date":
-                period = _PERIODS.get(singular(asked.group[-1].word))
+                period = _PERIODS.get(singular_of(asked.group[-1].word))
             ways.append(way)
         builder.operation = Operation(asked.kind, by=tuple(names), of=of, group=group, period=period)
         builder.confidence = sureness(ways) * things.confidence
@@ -388,8 +388,6 @@ class Measures:
             return way, "value"
         for start, end, _ in counts:
             return self._group_way(words[start:end], things, [*words[:start], *words[end:]])[0], "count"
-        if way and near >= SAME_NAME:
-            return way, "value"
         raise UnreadError
 
     def _group_way(self, noun: Sequence[Token], things: Things, hints: Sequence[Token]) -> tuple[Way, str | None]:
@@ -428,7 +426,7 @@ class Measures:
         kind = self._walks.classes.end_kind(labels)
         if self._walks.nearness(" ".join(words), labels[-1]) >= SAME_NAME:
             return False
-        is_time = singular(words[-1]) in {*_PERIODS, "date"}
+        is_time = singular_of(words[-1]) in {*_PERIODS, "date"}
         return is_time != (kind == "date") if is_time or kind else False
 
     def _from(self, things: Things, opening: Sequence[str], closing: Sequence[str] = ()) -> list[Way]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import chain, count, pairwise
+from typing import Literal
 
 import numpy as np
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph import Pattern
-from kg_retrievers.graph.adjacency import reversed_label
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_names
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT, PEOPLE
-from kg_retrievers.questions.question_forms.composing import Composer, PatternBuilder
 from kg_retrievers.questions.question_forms.forms import (
     Degree,
     Form,
@@ -29,6 +30,8 @@ from kg_retrievers.questions.question_forms.forms import (
 )
 from kg_retrievers.questions.question_forms.grammar import NAMES_CLASS, NEGATIVE
 from kg_retrievers.questions.question_forms.values import (
+    CERTAIN,
+    CERTAIN_COUNT,
     MAY_NAME,
     NAME_WEIGHT,
     NEAR,
@@ -43,10 +46,226 @@ from kg_retrievers.questions.question_forms.values import (
     kinds_of,
     likeliest,
     span_of,
+    stand_in,
+    standing,
     sureness,
 )
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 from kg_retrievers.questions.zero_shot.scorer import softmax
+
+_Triple = tuple[Term, Term, Term]
+
+
+class PatternBuilder:
+    """Collects what a pattern consists of.
+
+    Args:
+        graph: Gives the names of relations.
+        type: The type of what is looked for.
+        base: A pattern that lists it, to which more is added; then its target has the type, if it has none.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, type: str | None = None, base: Pattern | None = None) -> None:
+        """Begin with nothing, or with the pattern."""
+        self._graph, self._base = graph, base
+        self.triples: list[_Triple] = []
+        self.absent: list[_Triple] = []
+        self.conditions: list[Condition] = []
+        self.operation: Operation | None = None
+        self.confidence = 1.0
+        self._names = set[str]()
+        if base is None:
+            self.target = self.unknown(type)
+        else:
+            self._begin_with(base, type)
+
+    def _begin_with(self, base: Pattern, type: str | None) -> None:
+        unknown = {node.name: node for node in base.nodes if isinstance(node, Unknown)}
+        listed, self._names = unknown[str(base.target)], {*unknown}
+        self.target = Unknown(listed.name, listed.type or type)
+        for into, triples in ((self.triples, base.triples), (self.absent, base.absent)):
+            for triple in triples:
+                head, tail = (self.target if end == listed else end for end in triple[::2])
+                into.append((head, triple.relation, tail))
+        self.conditions = list(base.conditions)
+
+    def unknown(self, type: str | None = None, called: str = "") -> Unknown:
+        """Return an unknown that is not used yet, of a type and with a name if these are given."""
+        names = chain([called] if called else [], (f"{called or 'entity'} {number}" for number in count(1)))
+        name = next(name for name in names if name not in self._names)
+        self._names.add(name)
+        return Unknown(name, type)
+
+    def walk(self, start: Term, labels: Sequence[int], end: Term, *, absent: bool = False) -> None:
+        """Add a walk from one node to another."""
+        nodes = [start, *(self.unknown() for _ in labels[1:]), end]
+        into = self.absent if absent else self.triples
+        for (here, there), label in zip(pairwise(nodes), labels, strict=True):
+            relation = Known(self._graph.relations[relation_of(label)])
+            into.append((there, relation, here) if is_backward(label) else (here, relation, there))
+
+    def add(self, other: Pattern) -> None:
+        """Add what another pattern says of its target."""
+        new = {str(other.target): self.target}
+
+        def term(old: Term) -> Term:
+            if not isinstance(old, Unknown):
+                return old
+            if old.name not in new:
+                new[old.name] = self.unknown(old.type)
+            return new[old.name]
+
+        for into, triples in ((self.triples, other.triples), (self.absent, other.absent)):
+            into += [(term(head), relation, term(tail)) for head, relation, tail in triples]
+        self.conditions += [replace(one, unknown=new[one.unknown].name) for one in other.conditions]
+
+    def pattern(self) -> Pattern:
+        """Return the pattern."""
+        nodes = {node for triple in self.triples for node in triple}
+        kept = {} if self._base is None else {"different": self._base.different, "revisits": self._base.revisits}
+        return Pattern.of(
+            *self.triples,
+            **kept,  # type: ignore[arg-type] # of a pattern
+            alone=[] if self.triples else [self.target],
+            target=self.target.name if self.target in nodes or not self.triples else None,
+            directed=True,
+            conditions=self.conditions,
+            absent=self.absent,
+            operation=self.operation,
+            typed=True if any(isinstance(node, Unknown) and node.type for node in {*nodes, self.target}) else None,
+            source="question-forms",
+            confidence=self.confidence,
+        )
+
+
+class Composer:
+    """Writes patterns.
+
+    Args:
+        walks: Has the graph and its classes.
+    """
+
+    def __init__(self, walks: WalkFinder) -> None:
+        """Keep them."""
+        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
+
+    def pattern(self, form: Form, arms: Arms, share: float) -> Pattern:
+        """Return the pattern of what was found, in a class with this share."""
+        builder = PatternBuilder(self._graph, self._type(form.noun, form.clause))
+        certain = CERTAIN_COUNT if form.kind == "count" else CERTAIN
+        builder.confidence = sureness([way for _, _, way in arms.ways], share, arms.near, certain)
+        if form.kind in ("count", "exists"):
+            builder.operation = Operation("count" if form.kind == "count" else "exists")
+        part = form.quantity or form.degree
+        counts = any(role == "count" for role, _, _ in arms.ways)
+        counted = builder.unknown(self._type(part.noun if part else (), form.clause)) if counts else None
+        for role, what, way in arms.ways:
+            match role:
+                case "entity" | "counted entity":
+                    assert isinstance(what, tuple)
+                    end = builder.target if role == "entity" or counted is None else counted
+                    self._add_entities(builder, [form.clause[at] for at in what], way, end, form.both)
+                case "limit":
+                    assert isinstance(what, Limit)
+                    self.add_limit(builder, what, way, builder.target)
+                case "value":
+                    assert isinstance(what, Degree)
+                    by = builder.unknown()
+                    builder.walk(builder.target, way.labels, by)
+                    if form.standards:
+                        self._add_comparison(builder, what, way, by, form.standards[0])
+                    else:
+                        builder.operation = best_operation(what, by.name, "value")
+                case "count":
+                    assert counted
+                    builder.walk(counted, way.labels, builder.target)
+                    builder.operation = self._count_operation(form, counted.name, way)
+                case _:
+                    self._add_other(builder, role, what, way)
+        if not builder.target.type and not any(builder.target in triple for triple in builder.triples):
+            builder.walk(builder.unknown(), [self._classes.defining_label(arms.group)], builder.target)
+        if not builder.triples and builder.operation is None:
+            builder.operation = Operation("list")
+        return builder.pattern()
+
+    def _type(self, noun: Sequence[Token], clause: Sequence[Token]) -> str | None:
+        """Return the type that a noun of a clause names."""
+        words = [token.word for token in noun if token.word]
+        after = clause.index(noun[-1]) + 1 if noun and noun[-1] in clause else len(clause)
+        return self._walks.kinds.of_noun(words, clause[after].word if after < len(clause) else "")
+
+    def _add_other(self, builder: PatternBuilder, role: str, what: object, way: Way) -> None:
+        """Add what is true, absent or only mentioned."""
+        match role:
+            case "absent entity":
+                assert isinstance(what, Token)
+                builder.walk(what.node, way.labels, builder.target, absent=True)
+            case "truth":
+                self._add_truth(builder, way, True)
+            case "other entity":
+                assert isinstance(what, Token)
+                builder.conditions.append(Condition(builder.target.name, "!=", what.text))
+            case "lacking":
+                self._add_absent(builder, way)
+            case _:
+                builder.walk(builder.unknown(), way.labels, builder.target)
+
+    def _count_operation(self, form: Form, counted: str, way: Way) -> Operation:
+        if form.quantity:
+            quantity = form.quantity
+            return Operation("list", by=(counted,), of="count", comparison=quantity.comparison, number=quantity.number)
+        assert form.degree
+        if not form.standards:
+            return best_operation(form.degree, counted, "count")
+        if form.kind == "count":
+            raise UnreadError
+        number = len(self._walks.ends(form.standards[0], way.back))
+        return Operation("list", by=(counted,), of="count", comparison=form.degree.comparison, number=number)
+
+    def _add_comparison(self, builder: PatternBuilder, degree: Degree, way: Way, by: Unknown, standard: Token) -> None:
+        """Add that a value is greater or less than that of an entity, which must have one."""
+        values = self._walks.ends(standard, way.labels)
+        if len(values) != 1:
+            raise UnreadError
+        builder.conditions.append(Condition(by.name, degree.comparison, values[0]))
+        builder.walk(standard.node, way.labels, builder.unknown())
+
+    def _add_entities(self, builder: PatternBuilder, tokens: Sequence[Token], way: Way, end: Term, both: bool) -> None:
+        if len(tokens) == 1 or both:
+            for token in tokens:
+                builder.walk(token.node, way.labels, end)
+            return
+        any_of = builder.unknown()
+        builder.walk(any_of, way.labels, end)
+        builder.conditions.append(Condition(any_of.name, "in", tuple(keys_of(tokens))))
+
+    def add_limit(self, builder: PatternBuilder, limit: Limit, way: Way, start: Term) -> None:
+        """Add a walk to a value with its condition."""
+        value = builder.unknown()
+        builder.walk(start, way.labels, value)
+        literal = limit.values if limit.operator == "between" else limit.values[0]
+        builder.conditions.append(Condition(value.name, limit.operator, literal))
+
+    def _add_absent(self, builder: PatternBuilder, way: Way) -> None:
+        group = self._classes.end_of(way.labels)
+        if self._classes.kinds[group] == "truth" and len(self._classes.members[group]) > 1:
+            self._add_truth(builder, way, False)  # the graph says of some that it does not hold
+            return
+        builder.walk(builder.target, way.labels, builder.unknown(), absent=True)
+
+    def _add_truth(self, builder: PatternBuilder, way: Way, truth: bool) -> None:
+        value = builder.unknown()
+        builder.walk(builder.target, way.labels, value)
+        builder.conditions.append(Condition(value.name, "=", truth))
+
+
+def best_operation(degree: Degree, by: str, of: Literal["value", "count"]) -> Operation:
+    """Return the operation that finds the first by a degree, or so many of them."""
+    if degree.most > 1 or degree.offset:
+        descending = degree.sign > 0
+        return Operation("order", by=(by,), of=of, limit=degree.most, descending=descending, offset=degree.offset)
+    return Operation("max" if degree.sign > 0 else "min", by=(by,), of=of)
+
 
 #: How many classes a noun may mean, of those nearest to it.
 MOST_CLASSES = 5
@@ -93,10 +312,6 @@ class Counting:
             is_called = self._walks.nearness(words_of(degree.noun[-1:]), way.labels[-1]) >= SAME_WORD
             arms.log += CALLED_NUMBER * is_called  # rather a number of pages than pages to count
             return arms.add("value", degree, way)
-        if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things
-            way = self._walks.number_way(degree.noun, arms.group, least=MAY_NAME)
-            if way:
-                return arms.add("value", degree, way)
         return self.add_counted(form, arms, degree.noun, None)
 
     def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:
@@ -129,16 +344,13 @@ class Counting:
         """Return the likeliest walk from things that a noun means to a class, and how likely it is with the noun."""
         plain = [token for token in noun if not token.slot]
         near = self._walks.noun_nearness(plain)
-        tokens = list(clause)
-        span = span_of(tokens, plain)
-        if span[0] == span[1]:
-            tokens, span = [*tokens, *plain], (len(tokens), len(tokens) + len(plain))
+        tokens, at = standing(clause, plain)
         found = list[Way]()
         words = telling_words(clause, plain)
         walks = self._walks.within(plain)
         for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
             noun_log = NOUN_WEIGHT * float(near[counted])
-            for way in walks.from_class(tokens, span, counted):
+            for way in walks.from_class(tokens, at, counted):
                 fits = self._classes.end_of(way.labels) == group and self._walks.meets(walks, way)
                 if fits and self._many(way, needed):
                     named = NAME_WEIGHT * min(self._walks.nearness(words, label) for label in way.labels)
@@ -206,25 +418,95 @@ class Counting:
         words = telling_words(form.negative)
         if not words:
             return False
-        text = [Token("what"), Token("it"), *form.negative]
-        ways = self._walks.from_class(text, (1, 2), arms.group, max_steps=1)
+        text = [Token("what"), stand_in("it"), *form.negative]
+        ways = self._walks.from_class(text, 1, arms.group, max_steps=1)
         named = [replace(way, log=way.log + NAME_WEIGHT * self._walks.nearness(words, way.labels[-1])) for way in ways]
         return arms.add("lacking", None, likeliest(named) if named else None)
 
 
-class Comparing:
-    """Reads comparisons of two.
+#: A question whether an entity has something: "does it have a tower", but not "is it a tower".
+_HAS = re.compile(r"_ (?:(?:have|got|had) (?:any|an?|some)|any) ([a-z]+)(?: (?:on|in|at|of|to|for|with|from) it)?$")
+
+
+#: How sure it is that somebody asks for the one relation that has the name of a noun.
+OWNED = 0.9
+
+#: How great a logit of the direction of a claim must be to be sure of it.
+DIRECTION_SCALE = 2.0
+
+
+def _undirected(way: Way) -> tuple[int, ...]:
+    """Return the same for a walk and for the way back."""
+    return min(way.labels, way.back)
+
+
+#: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
+PASSING_COST = 2.0
+
+#: Of how many classes of an entity, the largest first, other members are asked for what it lacks.
+MOST_ALIKE = 8
+
+#: How much less likely it makes a walk that the entity from which it should start has no such fact.
+LACKING_COST = 2.0
+
+
+class FormReader:
+    """Reads forms.
 
     Args:
         walks: Finds walks.
     """
 
     def __init__(self, walks: WalkFinder) -> None:
-        """Keep the classes, and what finds by what they are compared."""
-        self._classes, self._graph, self._counting = walks.classes, walks.graph, Counting(walks)
+        """Keep it."""
+        self.walks, self._classes, self._graph = walks, walks.classes, walks.graph
+        self._counting, self._composer = Counting(walks), Composer(walks)
 
     def read(self, form: Form) -> Pattern:
         """Return the pattern of a form.
+
+        Raises:
+            UnreadError: If a part of it is not found in the graph, asks for what no form says, or contradicts another.
+        """
+        if form.unread:
+            raise UnreadError
+        try:
+            match form.kind:
+                case "exists":
+                    return self._exists(form)
+                case "compare" | "choice":
+                    return self._compared(form)
+                case _:
+                    return self._things(form)
+        except PatternError as error:
+            raise UnreadError from error
+
+    def list_of(self, tokens: Sequence[Token]) -> Pattern:
+        """Return the pattern of a question for things of a kind, as "which ports in Norway".
+
+        Raises:
+            UnreadError: If it has no entity, or no walk from it leads to such things.
+        """
+        kinds = self.walks.kinds
+        noun = next((tokens[1:end] for end in (4, 3, 2) if kinds.named([token.word for token in tokens[1:end]])), ())
+        said = {token.word for token in tokens}
+        if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(NEGATIVE):
+            raise UnreadError
+        form = Form("list", tuple(noun), tuple(tokens))
+        return FormReader(self.walks.within(noun))._things(form)
+
+    def _exists(self, form: Form) -> Pattern:
+        """Read whether something holds, or whether there is a thing of a class."""
+        try:
+            return self._holds(form)
+        except UnreadError:
+            words = " ".join(token.word for token in form.noun)
+            if not words or self._classes.closeness(words) < SAME_NAME:
+                raise
+            return self._things(form)
+
+    def _compared(self, form: Form) -> Pattern:
+        """Read a comparison of two.
 
         Raises:
             UnreadError: If a part of it is not found.
@@ -267,29 +549,8 @@ class Comparing:
         builder.operation = Operation(kind, by=(by_unknown.name,), of=counts)  # type: ignore[arg-type]
         return builder.pattern()
 
-
-#: A question whether an entity has something: "does it have a tower", but not "is it a tower".
-_HAS = re.compile(r"_ (?:(?:have|got|had) (?:any|an?|some)|any) ([a-z]+)(?: (?:on|in|at|of|to|for|with|from) it)?$")
-
-
-#: How sure it is that somebody asks for the one relation that has the name of a noun.
-OWNED = 0.9
-
-
-class Whether:
-    """Reads yes-no questions.
-
-    Args:
-        walks: Finds walks.
-    """
-
-    def __init__(self, walks: WalkFinder) -> None:
-        """Keep it."""
-        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
-        self._composer = Composer(walks)
-
-    def read(self, form: Form) -> Pattern:
-        """Return the pattern of a form.
+    def _holds(self, form: Form) -> Pattern:
+        """Read a yes-no question about one or two entities.
 
         Raises:
             UnreadError: If a part of it is not found.
@@ -327,7 +588,7 @@ class Whether:
 
         Only the names of relations count: others may be had in many ways.
         """
-        alike = self._classes.containing(self._walks.ids_of(entity))
+        alike = self._classes.containing(self.walks.ids_of(entity))
         backs = [
             label
             for label in range(len(self._classes.of_label))
@@ -341,9 +602,9 @@ class Whether:
         limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
         form = replace(form, quantity=None, limits=(limit,))
         way = self._value_of_entity(form, slots[0]) if len(slots) == 1 else None
-        if way is None or (quantity.number <= MOST_COUNTED and self._walks.nearness(words, way.labels[-1]) < SAME_NAME):
+        if way is None or (quantity.number <= MOST_COUNTED and self.walks.nearness(words, way.labels[-1]) < SAME_NAME):
             raise UnreadError
-        return self.read(form)
+        return self._holds(form)
 
     def _value_of_entity(self, form: Form, at: int) -> Way | None:
         """Return the walk from the one entity of a question to the value that it asks about."""
@@ -353,10 +614,10 @@ class Whether:
         for kind in kinds_of(limit, form.limits[0].kind) if limit else ("truth",):
             opening = {"date": ["when"], "number": ["how", "many"]}.get(kind, ["what"])
             text = [*map(Token, opening), *form.clause]
-            ways = self._walks.from_entity(text, at + len(opening), max_steps=1)
+            ways = self.walks.from_entity(text, at + len(opening), max_steps=1)
             unit = limit.unit if limit and kind == "number" else ""
-            way = self._walks.best(ways, -1, (kind,), words, unit)
-            if kind == "truth" and way and self._walks.nearness(words, way.labels[-1]) < SAME_NAME:
+            way = self.walks.best(ways, -1, (kind,), words, unit)
+            if kind == "truth" and way and self.walks.nearness(words, way.labels[-1]) < SAME_NAME:
                 continue  # "Does it have wifi?" is none of what is said to be true of it
             found += [way] if way else []
         return likeliest(found) if found else None
@@ -365,8 +626,8 @@ class Whether:
         """Read whether a walk joins two entities."""
         found = list[tuple[Way, int, int]]()
         for here, there in ((one, other), (other, one)):
-            fits = self._classes.containing(self._walks.ids_of(form.clause[there]))
-            ways = self._walks.from_entity(form.clause, here, max_steps=2)
+            fits = self._classes.containing(self.walks.ids_of(form.clause[there]))
+            ways = self.walks.from_entity(form.clause, here, max_steps=2)
             found += [(way, here, there) for way in ways if fits[self._classes.end_of(way.labels)]]
         if not found:
             raise UnreadError
@@ -376,8 +637,8 @@ class Whether:
         best = replace(best, share=float(shares[same].sum()))
         here, there = next((here, there) for way, here, there in found if way.labels == best.labels)
         sure = sureness([best])
-        if len(best.labels) == 1 and self._walks.joins_alike(best.labels[0]):
-            logit = self._walks.direction(form.clause, here, best.labels[0])
+        if len(best.labels) == 1 and self.walks.joins_alike(best.labels[0]):
+            logit = self.walks.direction(form.clause, here, best.labels[0])
             here, there = (here, there) if logit >= 0 else (there, here)
             sure *= 1 / (1 + float(np.exp(-abs(logit) / DIRECTION_SCALE)))
         builder = PatternBuilder(self._graph)
@@ -385,82 +646,6 @@ class Whether:
         builder.operation = Operation("exists")
         builder.confidence = sure
         return builder.pattern()
-
-
-#: How great a logit of the direction of a claim must be to be sure of it.
-DIRECTION_SCALE = 2.0
-
-
-def _undirected(way: Way) -> tuple[int, ...]:
-    """Return the same for a walk and for the way back."""
-    return min(way.labels, way.back)
-
-
-#: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
-PASSING_COST = 2.0
-
-#: Of how many classes of an entity, the largest first, other members are asked for what it lacks.
-MOST_ALIKE = 8
-
-#: How much less likely it makes a walk that the entity from which it should start has no such fact.
-LACKING_COST = 2.0
-
-
-class FormReader:
-    """Reads forms.
-
-    Args:
-        walks: Finds walks.
-    """
-
-    def __init__(self, walks: WalkFinder) -> None:
-        """Keep it."""
-        self.walks, self._classes, self._graph = walks, walks.classes, walks.graph
-        self._counting, self._composer = Counting(walks), Composer(walks)
-        self._whether, self._comparing = Whether(walks), Comparing(walks)
-
-    def read(self, form: Form) -> Pattern:
-        """Return the pattern of a form.
-
-        Raises:
-            UnreadError: If a part of it is not found in the graph, asks for what no form says, or contradicts another.
-        """
-        if form.unread:
-            raise UnreadError
-        try:
-            match form.kind:
-                case "exists":
-                    return self._exists(form)
-                case "compare" | "choice":
-                    return self._comparing.read(form)
-                case _:
-                    return self._things(form)
-        except PatternError as error:
-            raise UnreadError from error
-
-    def list_of(self, tokens: Sequence[Token]) -> Pattern:
-        """Return the pattern of a question for things of a kind, as "which ports in Norway".
-
-        Raises:
-            UnreadError: If it has no entity, or no walk from it leads to such things.
-        """
-        kinds = self.walks.kinds
-        noun = next((tokens[1:end] for end in (4, 3, 2) if kinds.named([token.word for token in tokens[1:end]])), ())
-        said = {token.word for token in tokens}
-        if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(NEGATIVE):
-            raise UnreadError
-        form = Form("list", tuple(noun), tuple(tokens))
-        return FormReader(self.walks.within(noun))._things(form)
-
-    def _exists(self, form: Form) -> Pattern:
-        """Read whether something holds, or whether there is a thing of a class."""
-        try:
-            return self._whether.read(form)
-        except UnreadError:
-            words = " ".join(token.word for token in form.noun)
-            if not words or self._classes.closeness(words) < SAME_NAME:
-                raise
-            return self._things(form)
 
     def is_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
@@ -572,7 +757,7 @@ class FormReader:
         found = list[Way]()
         largest = sorted(np.flatnonzero(alike).tolist(), key=lambda group: (-self._classes.size_of(group), group))
         for one in sorted(largest[:MOST_ALIKE]):
-            ways = self.walks.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
+            ways = self.walks.from_class(tokens, group[0], one, max_steps=1)
             found += [
                 replace(way, log=way.log - LACKING_COST)
                 for way in ways
@@ -598,7 +783,7 @@ class FormReader:
         """Whether the things of a class can be compared with the entity of a form, if it has one, and all is read."""
         if not form.standards:
             return True
-        ids = np.array([self._graph.entities.find(key) for token in form.standards for key in _keys(token)], np.int64)
+        ids = self.walks.ids_of(*form.standards)
         read = (*form.noun, *degree.noun, *degree.words)
         rest = [token.word for token in form.clause if token.telling and token not in read]
         return self._classes.containing(ids)[group] and (not rest or (len(rest) == 1 and verb_of(rest[0]) is not None))
@@ -608,11 +793,11 @@ class FormReader:
 
         What must not hold tells more of its relation than what holds, such as "in".
         """
-        absent = {(_keys(what), way.labels) for _, what, way in arms.ways if isinstance(what, Token)}
+        absent = {(what.keys, way.labels) for _, what, way in arms.ways if isinstance(what, Token)}
         for number, (role, what, way) in enumerate(list(arms.ways)):
             if role != "entity" or not isinstance(what, Sequence):
                 continue
-            if not any((_keys(form.clause[at]), way.labels) in absent for at in what):
+            if not any((form.clause[at].keys, way.labels) in absent for at in what):
                 continue
             if not any(token.telling for token in form.negative):
                 return False  # "those in it that are not in it"
@@ -633,10 +818,6 @@ class FormReader:
             return arms.add("truth", None, way)
         noun = max(rest, key=lambda token: float(self.walks.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
-
-
-def _keys(token: Token) -> tuple[str, ...]:
-    return token.slot.entities if token.slot else ()
 
 
 def _without_counted(

@@ -13,8 +13,8 @@ from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.questions.question_forms.composing import PatternBuilder
 from kg_retrievers.questions.question_forms.forms import AUXILIARY, PRONOUNS, Token, joined, words_of
+from kg_retrievers.questions.question_forms.reading import PatternBuilder
 from kg_retrievers.questions.question_forms.values import (
     NAME_WEIGHT,
     SAME_NAME,

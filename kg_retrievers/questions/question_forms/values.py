@@ -167,15 +167,20 @@ def span_of(tokens: Sequence[Token], part: Sequence[Token]) -> tuple[int, int]:
     return len(tokens), len(tokens)
 
 
-def asking(tokens: Sequence[Token], span: tuple[int, int], opening: str) -> tuple[list[Token], tuple[int, int]]:
-    """Return a text that asks for a value of what a span stands for, and where the span is in it."""
-    words = [Token(word) for word in opening.split()]
-    start = span[0]
-    while start and tokens[start - 1].word in ("which", "what", "the", "of"):
+def standing(tokens: Sequence[Token], part: Sequence[Token], opening: str = "") -> tuple[list[Token], int]:
+    """Return a text in which a part stands for things of a class, at its end if it has none, and where it stands.
+
+    Args:
+        tokens: The text.
+        part: The words of it that stand for the things.
+        opening: The words with which the text asks for a value of them; then they are not asked for themselves.
+    """
+    first, last = span_of(tokens, part)
+    start = first
+    while opening and start and tokens[start - 1].word in ("which", "what", "the", "of"):
         start -= 1
-    kept, rest = list(tokens[:start]), list(tokens[span[1] :])
-    middle = list(tokens[span[0] : span[1]]) or [Token("it")]
-    return [*words, *kept, *middle, *rest], (len(words) + len(kept), len(words) + len(kept) + len(middle))
+    before = [*map(Token, opening.split()), *tokens[:start]]
+    return [*before, stand_in(" ".join(token.text for token in part) or "it"), *tokens[last:]], len(before)
 
 
 #: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
@@ -277,18 +282,13 @@ class WalkFinder:
         text, slots = question_of(tokens)
         return self.zero_shot.direction(text, slots, slots[sum(bool(token.slot) for token in tokens[:at])], label)
 
-    def from_class(
-        self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
-    ) -> list[Way]:
-        """Return the walks from the members of a class that some words of a text stand for."""
+    def from_class(self, tokens: Sequence[Token], at: int, group: int, *, max_steps: int = MAX_STEPS) -> list[Way]:
+        """Return the walks from the members of a class for which the entity at a position of a text stands."""
         members = self.classes.members[group]
         own = members if self._kind is None else members[np.isin(members, self._kind)]
         if not len(own):
             return []
-        some = spread(own, MEMBERS)
-        name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
-        whole = [*tokens[: span[0]], stand_in(name), *tokens[span[1] :]]
-        ways = self.from_entity(whole, span[0], max_steps=max_steps, starts=some)
+        ways = self.from_entity(tokens, at, max_steps=max_steps, starts=spread(own, MEMBERS))
         return [replace(way, start=group) for way in ways]
 
     def ends(self, token: Token, labels: Sequence[int]) -> list[str]:
@@ -335,7 +335,7 @@ class WalkFinder:
     def find(
         self,
         tokens: Sequence[Token],
-        span: tuple[int, int],
+        at: int,
         group: int,
         kinds: Collection[str],
         *,
@@ -349,7 +349,7 @@ class WalkFinder:
 
         Args:
             tokens: A text that asks for the value.
-            span: Where it speaks of the class.
+            at: Where something stands for the class.
             group: The class.
             kinds: What the values may be.
             words: Words that may name the relation; those of the text where it is empty.
@@ -358,9 +358,8 @@ class WalkFinder:
             weight: How much the words count; None for `NAME_WEIGHT`.
             having: Entities that must have such values.
         """
-        rest = [token for at, token in enumerate(tokens) if not span[0] <= at < span[1]]
-        words = words or telling_words(rest)
-        ways = self.from_class(tokens, span, group, max_steps=max_steps)
+        words = words or telling_words(tokens)
+        ways = self.from_class(tokens, at, group, max_steps=max_steps)
         ways = [way for way in ways if all(self.ends(token, way.labels) for token in having)]
         return self.best(ways, group, kinds, words, unit, weight)
 
@@ -436,9 +435,8 @@ class WalkFinder:
         """Return the likeliest walk from a class to the values that a limit is about."""
         kinds, ways = kinds_of(limit.value, limit.kind), list[Way]()
         words = telling_words(form.clause, form.noun)
-        span = span_of(form.clause, form.noun)
         for kind in kinds:
-            text, at = asking(form.clause, span, "when" if kind == "date" else "how many")
+            text, at = standing(form.clause, form.noun, "when" if kind == "date" else "how many")
             unit = limit.value.unit if kind == "number" else ""
             said = f"{words} {limit.word}".strip() if kind == "number" else words
             way = self.find(text, at, group, (kind,), words=said, unit=unit, max_steps=2)
@@ -449,9 +447,7 @@ class WalkFinder:
             ways += [way] if way else []
         return likeliest(ways) if ways else None
 
-    def _names_other_unit(
-        self, text: Sequence[Token], at: tuple[int, int], group: int, adjective: str, way: Way
-    ) -> bool:
+    def _names_other_unit(self, text: Sequence[Token], at: int, group: int, adjective: str, way: Way) -> bool:
         """Whether an adjective rather names a number in another unit."""
         other = self.find(text, at, group, ("number",), words=adjective, max_steps=1, weight=ADJECTIVE_WEIGHT)
         return other is not None and self.is_nearer(adjective, other, way)
@@ -468,10 +464,10 @@ class WalkFinder:
         telling = telling_words(form.clause, form.noun)
         words = f"{adjective} {more or telling or (_BEGINNINGS if degree.time else '')}".strip()
         opening = "when was" if degree.time else f"how {adjective} is"
-        text = [*map(Token, opening.split()), Token("it"), *map(Token, (more or telling).split())]
+        text = [*map(Token, opening.split()), stand_in("it"), *map(Token, (more or telling).split())]
         at = len(opening.split())
         weight = None if degree.time or more or telling else ADJECTIVE_WEIGHT
-        return self.find(text, (at, at + 1), group, kinds, words=words, weight=weight, having=form.standards)
+        return self.find(text, at, group, kinds, words=words, weight=weight, having=form.standards)
 
     def number_way(
         self, noun: Sequence[Token], group: int, rest: Sequence[Token] = (), least: float = SAME_NAME
@@ -485,9 +481,9 @@ class WalkFinder:
             least: How near the relation must be to one of all these words.
         """
         own = [token.word for token in noun if token.word]
-        text = [Token("how"), Token("many"), *noun, *rest, Token("has"), Token("it")]
+        text = [Token("how"), Token("many"), *noun, *rest, Token("has"), stand_in("it")]
         ways = (
-            self.find(text, (len(text) - 1, len(text)), group, ("number",), words=words)
+            self.find(text, len(text) - 1, group, ("number",), words=words)
             for words in (" ".join(own), " ".join(token.word for token in rest))
             if words
         )
@@ -503,6 +499,6 @@ class WalkFinder:
     def truth_way(self, form: Form, group: int) -> Way | None:
         """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""
         words = telling_words(form.clause, form.noun)
-        text = [Token("it"), *(token for token in form.clause if token not in form.noun)]
-        way = self.find(text, (0, 1), group, ("truth",), words=words)
+        text = [stand_in("it"), *(token for token in form.clause if token not in form.noun)]
+        way = self.find(text, 0, group, ("truth",), words=words)
         return way if way and self.nearness(words, way.labels[-1]) >= SAME_NAME else None

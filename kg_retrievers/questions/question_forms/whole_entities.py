@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 
 from kg_retrievers.graph import Pattern, Term, Unknown
 from kg_retrievers.graph.operations import Operation, OperationKind
-from kg_retrievers.questions.question_forms.forms import WORDS, Token
+from kg_retrievers.questions.question_forms.forms import Token
 from kg_retrievers.questions.reading import TypeNouns, node_of
+from kg_retrievers.questions.words import WORDS, any_of
 
 #: How sure such a question is, if all of its words are known.
 SURE = 0.95
@@ -19,27 +20,13 @@ _PLAIN = frozenset(WORDS["say nothing about whole entities"])
 #: Plain words too, unless a relation has the word in its name.
 _OTHER = frozenset(WORDS["say nothing about whole entities unless a relation has them"])
 
-#: What each kind of question is recognised by, and the further words that it may have.
-_SHAPES: tuple[tuple[OperationKind, str, str], ...] = (
-    (
-        "connect",
-        r"connect(?:s|ed|ion|ions|ing)?|link(?:s|ed|ing)?|related|relate|relation(?:ship)?s?|path|paths|chain"
-        r"|ha(?:ve|s) (?:_ )?to do with|tie|ties|tied|join(?:s|ed)?|associated|association|bonds?|bridge"
-        r"|hang together|in touch|(?:get|come|lead|leads|go|goes) from",
-        "each other another together if hang come comes touch way lead leads using",
-    ),
-    ("common", r"in common|common|(?<!what )(?<!which )shared?|similar|similarit(?:y|ies)|alike", "things"),
-    (
-        "differ",
-        r"differ|differs|differences?|distinguish(?:es)?|compare|comparison|contrast|versus|vs|apart|tell apart",
-        "different set main respects respect side against",
-    ),
+#: What each kind of question is recognised by, a list of phrases, and the further words that it may have.
+_SHAPES: tuple[tuple[OperationKind, str], ...] = (
+    ("connect", "each other another together if hang come comes touch way lead leads using"),
+    ("common", "things"),
+    ("differ", "different set main respects respect side against"),
 )
-_DESCRIBES = re.compile(
-    r"\b(?:tell .*\babout|know (?:about|of|on)|describe|description|profile|summar(?:y|ise|ize)|portrait|information"
-    r"|info|details?|everything|anything|facts|(?:learn|read|hear) .*about|introduc(?:e|tion)|background|overview"
-    r"|say.* about|about|regarding|concerning|known (?:on|of)|rundown|explain)\b"
-)
+_DESCRIBES = re.compile(rf"\b{any_of('describe')}\b")
 _WHO_IS = re.compile(
     r"(?:and |so )?(?:who or what|who|what) (?:is|are|was|were|s) _|_ (?:who|what) is (?:that|this|it|he|she)"
     r"|(?:who|what) (?:is|are|was|were) (?:that|this|it|he|she|they) _|_ (?:is|was) (?:who|what)"
@@ -54,18 +41,8 @@ _ASKS_FACT = re.compile(r"\b(?:where|when|why|how (?:many|much|long|old|big|far|
 _ASKS_WORDS = re.compile(r"\b(?:what|which) words\b")
 
 #: What a question about the whole graph, or about the things of a kind in general, has beside plain words.
-_OVERVIEW = re.compile(
-    r"\b(?:overview|topics?|covered|sum up|summary|summari[sz]e|outline|rundown|contents?|contains?|covers?|holds?"
-    r"|inside|schema|about"
-    r"|introduc(?:e|tion)|look up|find|stor(?:e|es|ed)|(?:kinds?|types?|sorts?|classes) of|describe|explain|picture"
-    r"|(?:is|s|are) (?:in|here)|in (?:this|the|your|here)|know|known|have|offers?|deals? with|tour)\b"
-)
-_ASKS = re.compile(
-    r"\b(?:ask|asked|questions?|answers?|answered|data|information|info|details?|facts?|about|regarding|concerning"
-    r"|concerns|attributes|fields|properties|relations|describe"
-    r"|(?:know|known|stor(?:e|es|ed)|record|recorded|keep|kept) (?:about|on|of|for)"
-    r"|(?:on|of|for) .*\b(?:know|known|stored|recorded|kept))\b"
-)
+_OVERVIEW = re.compile(rf"\b{any_of('overview')}\b")
+_ASKS = re.compile(rf"\b{any_of('asks what is known')}\b")
 
 #: Asks about things that were named before.
 _OF_THEM = re.compile(r"\b(?:they|them|their|those|he|she|his|her)\b")
@@ -115,11 +92,11 @@ class WholeEntities:
 
     def _of_several(self, text: str, nodes: Sequence[Term]) -> Pattern | None:
         """Return the pattern of a question for what connects entities, or how two of them compare."""
-        for kind, trigger, further in _SHAPES:
-            found = re.search(rf"\b(?:{trigger})\b", text)
+        for kind, further in _SHAPES:
+            found = re.search(rf"\b{any_of(kind)}\b", text)
             if found is None or (len(nodes) > 2 and kind != "connect"):
                 continue
-            known = {word for word in text.split() if re.fullmatch(trigger, word)}
+            known = {word for word in text.split() if re.fullmatch(any_of(kind), word)}
             rest = self._without_kind(text, known.union(further.split()))
             if rest is None:
                 continue

@@ -252,9 +252,7 @@ ENDS_SEEN, SHARE = 200, 0.8
 
 #: Words in the names of types that say that something is a person, or a place.
 _PERSON = frozenset({"person", "persons", "people", "human", "humans", "individual"})
-_PLACE = frozenset(
-    {"place", "location", "city", "town", "village", "country", "state", "region", "continent", "county"}
-)
+_PLACE = frozenset(_WORDS["places"])
 
 
 @dataclass(frozen=True)

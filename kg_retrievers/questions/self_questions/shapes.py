@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of, reversed_label
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct, entries_between
 from kg_retrievers.graph.pattern import turns
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.questions.self_questions.english import RelationWords, read_relation
@@ -224,11 +224,7 @@ class ShapeDrawer:
         return found
 
     def _ends(self, starts: Array, label: int) -> Array:
-        """Return the entities that steps with a label lead to, ascending; one more than may be passed, if too many."""
+        """Return the entities that steps with a label lead to, ascending."""
         adjacency = self._graph.adjacency
-        found: set[int] = set()
-        for start in starts.tolist():
-            found.update(adjacency.neighbors[adjacency.entries_with(start, label)].tolist())
-            if len(found) > MAX_PASSED:
-                break
-        return np.array(sorted(found), np.int64)
+        entries, _ = entries_between(*adjacency.ranges_with(starts, label))
+        return distinct(adjacency.neighbors[entries]).astype(np.int64)

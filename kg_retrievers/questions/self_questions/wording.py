@@ -21,6 +21,7 @@ from kg_retrievers.questions.self_questions.english import (
     verb_of_agent,
 )
 from kg_retrievers.questions.self_questions.shapes import Names, Shape, Walk
+from kg_retrievers.questions.words import WORDS
 
 #: Past forms that keep "was" where others have "is": one is born once, and located all the time.
 _ONCE = frozenset({"born", "buried", "founded", "published", "released", "made", "written"})
@@ -48,33 +49,7 @@ StepPhrases = dict[str, list[tuple[str, str]]]
 
 #: Part of a sentence, whether the step leads backward, a kind of phrase, and the templates of such phrases. The text
 #: after a bar is the phrase for several ends, or the clause of a gap. A phrase is left out if a word of it is missing.
-_TEMPLATES: list[tuple[str, bool, str, list[str]]] = [
-    ("noun", False, "nouns", ["the {words} of {x}", "{owner} {words}"]),
-    ("noun", False, "identities", ["is the {one} of {x}|are the {words} of {x}"]),
-    ("noun", False, "amounts", ["{amount} {do} {x} have"]),
-    ("noun", False, "possessions", ["{words} {do} {x} have"]),
-    ("noun", True, "predicates", ["has the {one} {name}|have the {one} {name}"]),
-    ("noun", True, "predicates", ["has {x} as {agreeing}|have {x} as {agreeing}"]),
-    ("noun", True, "reduced", ["whose {agreeing} {is} {x}", "with the {one} {name}", "with {name} as {one}"]),
-    ("noun of", False, "gaps", ["{is} {x} {words} of|{x} {is} {words} of"]),
-    ("noun of", False, "gaps", ["{is} {x} the {words} of|{x} {is} the {words} of"]),
-    ("noun of", False, "reduced", ["whose {words} {is} {x}", "with {x} as {words}"]),
-    ("copula", False, "gaps", ["{stands} {x} {words}|{x} {stands} {words}"]),
-    ("copula", False, "adverbs", ["{stands} {x} {before}"]),
-    ("copula", True, "predicates", ["{one stands} {words} {x}|{several stand} {words} {x}"]),
-    ("copula", True, "reduced", ["{words} {x}"]),
-    ("passive", False, "predicates", ["{past} {x}|{past} {x}"]),
-    ("passive", False, "gaps", ["{was} {x} {participle} by|{x} {was} {participle} by"]),
-    ("passive", True, "predicates", ["was {participle} by {x}|were {participle} by {x}"]),
-    ("passive", True, "gaps", ["did {x} {base}|{x} {past}"]),
-    ("passive", True, "reduced", ["{participle} by {x}"]),
-    ("agent", False, "nouns", ["the {agent} of {x}", "{owner} {agent}"]),
-    ("verb", False, "gaps", ["{do} {x} {base}{rest}|{x} {says}{rest}"]),
-    ("verb", False, "adverbs", ["{do} {x} {base before}"]),
-    ("verb", False, "reduced", ["that {x} {past alone}{rest}"]),
-    ("verb", True, "predicates", ["{says one}{rest} {x}|{say several}{rest} {x}"]),
-    ("verb", True, "reduced", ["{gerund}{rest} {x}"]),
-]
+_TEMPLATES: list[tuple[str, bool, str, list[str]]] = [*map(tuple, WORDS["phrases of steps"])]
 
 
 def be(plural: bool, past: bool = False) -> str:

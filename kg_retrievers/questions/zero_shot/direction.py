@@ -7,19 +7,14 @@ or that acts.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
+from kg_retrievers.questions.words import WORDS
 from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC
-
-#: Nouns for who or what is above another, or before it, or below or after it, and verbs of what they do to the other;
-#: words of a claim that say nothing of the relation; pasts that `verb_of` may not know; what words measure.
-WORDS: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text("utf-8"))
 
 _IDLE = frozenset(WORDS["say nothing of a relation"])
 _BE = frozenset(["am", "is", "are", "was", "were", "be", "been", "being"])

@@ -24,15 +24,11 @@ from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claim
 from kg_retrievers.questions.zero_shot.ranking import (
     COVERED,
     WALK_FEATURES,
-    Doubts,
-    Ends,
+    Asked,
     LackedStep,
     Surroundings,
     best_lacked,
     compare_directions,
-    compare_ends,
-    compare_meanings,
-    confidence_features,
     coverage,
     rank_walks,
     walk_features,
@@ -41,7 +37,6 @@ from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, r
 from kg_retrievers.questions.zero_shot.sentence_encoder import Encoder, StepMeanings, read_phrase, sentence_encoder
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
-    Word,
     asked_again,
     asked_kind,
     asked_noun,
@@ -53,6 +48,13 @@ from kg_retrievers.questions.zero_shot.steps import (
 
 #: How sure a reading is compared with a likelier one that leads to nothing of the kind that the question names.
 OTHER_KIND = 0.8
+
+
+#: The share of the ends of a type, from -1 to 1, below which they are of another type.
+OTHER_TYPE = -0.5
+
+#: The greatest margin, and the least logarithm, that count.
+MOST_MARGIN, LEAST_LOG = 0.5, -5.0
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,7 @@ class Arm:
 
     Attributes:
         slot: The entity.
-        asked: The words of the question.
-        asked_kind: What kind of value it asks for; see the function of this name.
+        asked: What the question says.
         walks: Their adjacency labels.
         features: Their features, (n, `len(WALK_FEATURES)`).
         scores: Their scores, (n).
@@ -116,8 +117,7 @@ class Arm:
     """
 
     slot: QuestionEntity
-    asked: Sequence[Word]
-    asked_kind: str | None
+    asked: Asked
     walks: list[tuple[int, ...]]
     features: Array
     scores: Array
@@ -192,25 +192,38 @@ class Choice:
     @property
     def placed(self) -> Array:
         """How well the walks account for each telling word: the noun of what is asked may name their ends, (words)."""
-        asked = self.arms[0].asked
+        asked = self.arms[0].asked.words
         nouns = {id(word) for word in asked_noun(asked)}
         is_noun = np.array([id(word) in nouns for word in words_to_cover(asked)] or [False], bool)
         return np.where(is_noun, self.ends_covered, self.covered)
 
     def features(self) -> Array:
-        """Return what tells how sure it is that the question asks for the walks."""
+        """Return what tells how sure it is that the question asks for the walks, see `CONFIDENCE_FEATURES`."""
         rows = np.stack([arm.features[walk] for arm, walk in self.pairs])
-        share = min(arm.share(walk) for arm, walk in self.pairs)
+        feature = dict(zip(WALK_FEATURES, rows.T, strict=True))
+        lengths = 1 + feature["two steps"] + 2 * feature["three steps"]
+        margin = min(arm.margin(walk) for arm, walk in self.pairs)
         # Walks that meet tell their directions, and what they lack, themselves.
         first, alone = self.arms[0], len(self.arms) == 1
-        doubts = Doubts(
-            max(arm.nothing for arm in self.arms),
-            min(arm.margin(walk) for arm, walk in self.pairs),
-            first.direction if alone else 0.0,
-            first.possession if alone else 0.0,
-            first.slot_count - len(self.arms),
-        )
-        return confidence_features(rows, share, self.ends_covered, doubts)
+        return np.array([
+            1.0,
+            (feature["log probability"] / lengths).min(),
+            np.log(max(min(arm.share(walk) for arm, walk in self.pairs), 1e-6)),
+            float(not alone),
+            np.log(max(*(arm.nothing for arm in self.arms), 1e-6)),
+            feature["kind"].min(),
+            np.clip(self.ends_covered, 0, 1).mean(),
+            feature["meaning"].min(),
+            np.clip(margin, -MOST_MARGIN, MOST_MARGIN),
+            feature["type"].min(),
+            max(first.direction, LEAST_LOG) if alone else 0.0,
+            max(first.possession, LEAST_LOG) if alone else 0.0,
+            feature["said"].min(),
+            feature["measure"].min(),
+            float(feature["kind"].min() < 0),
+            float(feature["type"].min() < OTHER_TYPE),
+            float(first.slot_count - len(self.arms)),
+        ])  # fmt: skip
 
 
 def meeting_walks(arms: Sequence[Arm]) -> Choice | None:
@@ -466,18 +479,14 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if not walks:
             return None
         text = masked_text(question, slots)
-        words, asked = question_words(token_table(), text), asked_kind(text)
-        kind, said = type_nouns(self.index).asked(text), asked_end(masked)
+        kind = type_nouns(self.index).asked(text)
         of_type = None if kind is None else self._of_type(kind)
         meaning = self._encoder.vectors([read_phrase(masked_text(question, every, topic))])[0]
-
-        def compare(walks: Sequence[tuple[int, ...]]) -> tuple[Ends, Array]:
-            meanings = compare_meanings(meaning, walks, self._meanings)
-            return compare_ends(words, asked, kind, said, walks, steps), meanings
-
+        words = question_words(token_table(), text)
+        asked = Asked(words, asked_kind(text), kind, asked_end(masked), meaning, asked_again(text))
         covered = coverage(words, walks, steps)
         logs = [walk.log_probability for walk in found]
-        features = walk_features(walks, logs, covered, *compare(walks), steps, asked_again(text))
+        features = walk_features(asked, walks, logs, covered, steps, self._meanings)
         scores = features @ self._scorer.walk_weights
         excluded = excludes_named(question, [slot.name for slot in slots])
         order, ends = list[int](), list[Array]()
@@ -499,14 +508,12 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         direction = 0.0
         if steps.alike[relation_of(first := walks[0][0])]:
             direction = compare_directions(self._scorer, encoded, steps.states, around, first)
-        lacked = best_lacked(self._scorer, encoded, words, steps, around.onward(()), covered.words[order[0]], compare)
-        placed = covered.words[order], covered.ends[order]
-        ranked_features, ranked_scores = features[order], scores[order]
+        placed, own = covered.words[order], around.onward(())
+        lacked = best_lacked(self._scorer, encoded, asked, steps, own, placed[0], self._meanings)
+        features, scores, by_ends = features[order], scores[order], covered.ends[order]
         claims = not ASKING.search(question) and topic.start == min(slot.start for slot in every)
         count = 1 if claims else len(every)  # a claim names what it says of its first entity
-        return Arm(
-            topic, words, asked, walks, ranked_features, ranked_scores, *placed, ends, nothing, direction, lacked, count
-        )
+        return Arm(topic, asked, walks, features, scores, placed, by_ends, ends, nothing, direction, lacked, count)
 
     def _turning(self, labels: Sequence[int]) -> bool:
         """Return whether a walk turns round, so that it may lead back to its start."""
@@ -518,10 +525,10 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
     def _understanding(self, choice: Choice, max_walks: int) -> Understanding:
         first = choice.arms[0]
-        words = first.asked
+        words = first.asked.words
         logit = choice.features() @ self._scorer.confidence_weights + self.trust
         confidence = float(1 / (1 + np.exp(-logit)))
-        if first.asked_kind == "" and self.steps.kinds[first.walks[choice.walks[0]][-1]] > 0:
+        if first.asked.kind == "" and self.steps.kinds[first.walks[choice.walks[0]][-1]] > 0:
             confidence *= VALUE_FOR_THING
         covered, nearest = choice.placed, self._nearest(choice.arms)
         lacked, lacking = None, tuple[str, ...]()
@@ -593,26 +600,16 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
         A claim asks for no answer, so that nothing is said of how likely one is right.
         """
-        steps = self.steps
-        words = question_words(token_table(), masked_text(question, slots))
         first, second = slots
         around, there = (self._around(slot) for slot in slots)
-        masked = masked_text(question, slots, first)
-        encoded = self._scorer.encode(masked)
-        found, _ = rank_walks(self._scorer, encoded, steps.states, around, max_hops=1)
-        joining = [walk for walk in found if np.isin(around.ends(walk.labels, revisits=True), there.starts).any()]
-        if not joining:
+        arm = self._arm(question, slots, slots, first, 1, around)
+        walks = [] if arm is None else arm.walks
+        walks = [walk for walk in walks if np.isin(around.ends(walk, revisits=True), there.starts).any()]
+        if not walks:
             return None
-        walks = [walk.labels for walk in joining]
-        question_vector = self._encoder.vectors([read_phrase(masked)])[0]
-        meanings = compare_meanings(question_vector, walks, self._meanings)
-        ends, covered = compare_ends((), None, None, None, walks, steps), coverage(words, walks, steps)
-        logs = [walk.log_probability for walk in joining]
-        features = walk_features(walks, logs, covered, ends, meanings, steps)
-        (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
-        back = (int(reversed_label(label)),)
-        if back in walks and self.direction(question, slots, first, label) < 0:
-            (label,) = back
+        label, back = walks[0][0], int(reversed_label(walks[0][0]))
+        if (back,) in walks and self.direction(question, slots, first, label) < 0:
+            label = back
         fact = self._triple(node_of(first), node_of(second), label)
         return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.truncated)
 
@@ -635,7 +632,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             step = label if slot is first else int(reversed_label(label))
             both = [step, int(reversed_label(step))]
             meaning, encoded = self._encoder.vectors([read_phrase(text)])[0], self._scorer.encode(text)
-            cosines = compare_meanings(meaning, [(one,) for one in both], self._meanings)
+            cosines = (self._meanings.joined([(one,) for one in both]) @ meaning).astype(np.float64)
             states, start = self.steps.states.take(np.array(both)), self._scorer.begin(encoded)
             said, opposite = self._scorer.decide(encoded, start, 0, states).steps[0]
             logit += MEANING_OF_DIRECTION * float(cosines[0] - cosines[1]) + float(said - opposite)

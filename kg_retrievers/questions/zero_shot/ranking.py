@@ -11,7 +11,7 @@ is its probability; and the logit of the confidence that the first walk is right
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -83,41 +83,24 @@ WALK_FEATURES = (
 )  # fmt: skip
 
 
-class Ends(NamedTuple):
-    """How well the ends of walks are what a question asks for, one number a walk.
+class Asked(NamedTuple):
+    """What a question says, with which walks are compared.
 
     Attributes:
-        kinds: 1 if they are of the kind that is asked for, else -1; 0 where no kind is asked for.
-        named: See `named_ends`.
-        types: How many of them are of the type that is asked for, from -1 to 1; 0 if none is.
-        said: See `said_of_ends`.
-        measures: See `measures_of_ends`.
+        words: Its words without entities.
+        kind: What kind of value it asks for; see `asked_kind`.
+        type: The type that its noun names, if it names one.
+        said: What it says of its answer, as "boss" does.
+        meaning: Its vector by the sentence encoder.
+        again: How it asks for what it has named before.
     """
 
-    kinds: Array
-    named: Array
-    types: Array
-    said: Array
-    measures: Array
-
-
-def compare_ends(
-    question: Sequence[Word],
-    asked: str | None,
-    type: str | None,
-    said: Said | None,
-    walks: Sequence[Sequence[int]],
-    steps: GraphSteps,
-) -> Ends:
-    """Compare the ends of walks with the kind of value, the noun, the type and the direction that a question says."""
-    none, last = np.zeros(len(walks)), [walk[-1] for walk in walks]
-    return Ends(
-        none if asked is None else np.where(steps.kinds[last] == KINDS.index(asked), 1.0, -1.0),
-        named_ends(question, last, steps),
-        none if type is None else steps.type_shares(type)[last],
-        said_of_ends(said, walks, steps),
-        measures_of_ends(question, last, steps),
-    )
+    words: Sequence[Word]
+    kind: str | None
+    type: str | None
+    said: Said | None
+    meaning: Array
+    again: Again = Again(others=False, twice=False)
 
 
 def measures_of_ends(question: Sequence[Word], ends: Sequence[int], steps: GraphSteps) -> Array:
@@ -149,42 +132,29 @@ def said_of_ends(said: Said | None, walks: Sequence[Sequence[int]], steps: Graph
     return np.array([first[walk[0]] for walk in walks])
 
 
-def compare_meanings(question: Array, walks: Sequence[Sequence[int]], steps: StepMeanings) -> Array:
-    """Return the cosine of a question with each walk by the sentence encoder, (n).
-
-    Args:
-        question: The vector of the question.
-        walks: Their adjacency labels.
-        steps: The vectors of the steps.
-    """
-    cosines: Array = steps.joined(walks) @ question
-    return cosines.astype(np.float64)
-
-
 def walk_features(
+    asked: Asked,
     walks: Sequence[Sequence[int]],
     log_probabilities: Sequence[float],
     covered: Coverage,
-    ends: Ends,
-    meanings: Array,
     steps: GraphSteps,
-    again: Again | None = None,
+    meanings: StepMeanings,
 ) -> Array:
     """Return the features of walks, (n, `len(WALK_FEATURES)`).
 
     Args:
+        asked: What the question says.
         walks: Their adjacency labels.
         log_probabilities: Of each walk, by the scorer.
         covered: How well walks and question cover each other.
-        ends: How well the ends are what is asked for.
-        meanings: See `compare_meanings`.
         steps: The steps of the graph.
-        again: How the question asks for what it has named before.
+        meanings: The vectors of the steps.
     """
+    last, none = [walk[-1] for walk in walks], np.zeros(len(walks))
     lengths = np.array([len(walk) for walk in walks])
     turns_back = np.array([steps.turns_back(walk) for walk in walks])
     repeated = np.array([len(walk) - len({int(steps.same[label]) for label in walk}) for walk in walks])
-    untyped = np.array([not steps.is_typed[walk[-1]] for walk in walks])
+    meaning = meanings.joined(walks) @ asked.meaning
     columns = [
         np.array(log_probabilities),
         np.clip(covered.words, 0, 1).sum(axis=1),
@@ -194,83 +164,27 @@ def walk_features(
         covered.cosine,
         lengths == 2,
         lengths == 3,
-        ends.kinds,
-        ends.named,
+        none if asked.kind is None else np.where(steps.kinds[last] == KINDS.index(asked.kind), 1.0, -1.0),
+        named_ends(asked.words, last, steps),
         repeated,
-        repeated * (again is not None and again.twice),
+        repeated * asked.again.twice,
         turns_back,
-        turns_back & (again is not None and again.others),
-        meanings,
-        meanings * untyped,
-        ends.types,
-        ends.said,
-        ends.measures,
+        turns_back & asked.again.others,
+        meaning,
+        meaning * ~steps.is_typed[last],
+        none if asked.type is None else steps.type_shares(asked.type)[last],
+        said_of_ends(asked.said, walks, steps),
+        measures_of_ends(asked.words, last, steps),
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-class Doubts(NamedTuple):
-    """What speaks for and against the best walk of an arm, beside its features.
-
-    Attributes:
-        nothing: How likely nothing around the entity fits, by the scorer.
-        margin: Its meaning less the greatest meaning of a walk to other ends; a difference of cosines.
-        direction: The logarithm of how likely the question asks for its first step, compared with its opposite.
-        possession: The logarithm of how likely the question asks for it, compared with the step that the entity lacks.
-        left_out: How many entities of the question no walk starts from.
-    """
-
-    nothing: float
-    margin: float
-    direction: float
-    possession: float
-    left_out: int
-
-
-#: The share of the ends of a type, from -1 to 1, below which they are of another type.
-OTHER_TYPE = -0.5
-
-#: The greatest margin, and the least logarithm, that count.
-MOST_MARGIN, LEAST_LOG = 0.5, -5.0
-
-#: What `confidence_features` returns.
+#: What tells how sure it is that a question asks for some walks, in the order of `Choice.features`.
 CONFIDENCE_FEATURES = (
     "one", "log probability a step", "log share", "several entities", "log of nothing that fits", "kind",
     "words or ends covered", "meaning", "margin of meaning", "type", "direction", "possession", "said", "measure",
     "other kind", "other type", "entities left out",
 )  # fmt: skip
-
-
-def confidence_features(walks: Array, share: float, covered: Array, doubts: Doubts) -> Array:
-    """Return what tells how sure it is that a question asks for some walks, a number for each `CONFIDENCE_FEATURES`.
-
-    Args:
-        walks: The `walk_features` of each of them, (entities, f).
-        share: The probability of the least likely of them among all walks from its entity.
-        covered: The cosine of each telling word of the question with the nearest word of the walks and their ends.
-        doubts: What else speaks for or against them.
-    """
-    feature = dict(zip(WALK_FEATURES, walks.T, strict=True))
-    lengths = 1 + feature["two steps"] + 2 * feature["three steps"]
-    return np.array([
-        1.0,
-        (feature["log probability"] / lengths).min(),
-        np.log(max(share, 1e-6)),
-        float(len(walks) > 1),
-        np.log(max(doubts.nothing, 1e-6)),
-        feature["kind"].min(),
-        np.clip(covered, 0, 1).mean(),
-        feature["meaning"].min(),
-        np.clip(doubts.margin, -MOST_MARGIN, MOST_MARGIN),
-        feature["type"].min(),
-        max(doubts.direction, LEAST_LOG),
-        max(doubts.possession, LEAST_LOG),
-        feature["said"].min(),
-        feature["measure"].min(),
-        float(feature["kind"].min() < 0),
-        float(feature["type"].min() < OTHER_TYPE),
-        float(doubts.left_out),
-    ])  # fmt: skip
 
 
 def _unit(vector: Array) -> Array:
@@ -503,36 +417,36 @@ def lacked_labels(steps: GraphSteps, own: Array) -> Array:
 def best_lacked(
     scorer: RelationScorer,
     question: Encoded,
-    words: Sequence[Word],
+    asked: Asked,
     steps: GraphSteps,
     own: Array,
     placed: Array,
-    compare: Callable[[Sequence[tuple[int, ...]]], tuple[Ends, Array]],
+    meanings: StepMeanings,
 ) -> LackedStep | None:
     """Return the step that an entity lacks and that a question asks for most likely; None where no like entity has one.
+
+    A step of another kind than is asked for is taken only if none of this kind has a word of the question.
 
     Args:
         scorer: Scores steps.
         question: The question.
-        words: Its words.
+        asked: What it says.
         steps: The steps of the graph.
         own: The labels of the entity.
         placed: How well the best walk from the entity covers each telling word. A step fits that leaves out none which
             this walk covers.
-        compare: Compares the ends of walks, and their meanings, with the question. A step of another kind than is asked
-            for is taken only if none of this kind has a word of the question.
+        meanings: The vectors of the steps.
     """
     labels = lacked_labels(steps, own)
     if not len(labels):
         return None
     likeliest, logs = _likeliest_lacked(scorer, question, steps, own, labels)
     walks = [(label,) for label in likeliest.tolist()]
-    covered = coverage(words, walks, steps)
-    ends, meanings = compare(walks)
-    features = walk_features(walks, logs.tolist(), covered, ends, meanings, steps)
-    scores = features @ scorer.walk_weights
-    fits = ~_leaves_out(words, placed, covered.ends, ends.kinds > 0)
-    of_kind = fits & (ends.kinds >= 0) & (covered.words >= COVERED).any(axis=1)
+    covered = coverage(asked.words, walks, steps)
+    features = walk_features(asked, walks, logs.tolist(), covered, steps, meanings)
+    scores, kinds = features @ scorer.walk_weights, features[:, WALK_FEATURES.index("kind")]
+    fits = ~_leaves_out(asked.words, placed, covered.ends, kinds > 0)
+    of_kind = fits & (kinds >= 0) & (covered.words >= COVERED).any(axis=1)
     compared = np.flatnonzero(of_kind if of_kind.any() else fits)
     if not len(compared):
         return None

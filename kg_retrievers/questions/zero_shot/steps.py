@@ -28,7 +28,8 @@ from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, known_ids, mean_rows, sums_of_rows, words
-from kg_retrievers.questions.zero_shot.direction import WORDS, Said, relation_says, stem_of
+from kg_retrievers.questions.words import WORDS, any_of
+from kg_retrievers.questions.zero_shot.direction import Said, relation_says, stem_of
 from kg_retrievers.questions.zero_shot.scorer import KINDS, OTHER, TOPIC, RelationScorer, StepStates
 
 #: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
@@ -54,11 +55,7 @@ _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b",
 
 #: Words that ask for others of which the same holds as of the entity that a question names, beside those of
 #: `kg_retrievers.graph.pattern.EXCLUDING`.
-_SHARING = re.compile(
-    r"\b(?:same|shar(?:e|es|ed|ing)|in common|together|alike|too)\b"
-    r"|\b(?:band|class|flat|house|room|school|ship|team|work)-?mates?\b",
-    re.IGNORECASE,
-)
+_SHARING = re.compile(rf"\b{any_of('ask for others alike')}\b", re.IGNORECASE)
 
 
 #: Words that ask for a step twice.
@@ -365,34 +362,20 @@ def _kinds(graph: KnowledgeGraph, tails: Array, indptr: Array) -> Array:
 
 def _types(graph: KnowledgeGraph, entities: Array, indptr: Array) -> list[str]:
     """Return the type that most of the entities of each relation have, the rarest of equally frequent ones, or ""."""
-    bounds = indptr.tolist()
     if not len(graph.types):
-        return [""] * (len(bounds) - 1)
-    types_of = {entity: graph.entity_types(entity) for entity in np.unique(entities).tolist()}
-    return [
-        _type(graph, [types_of[entity] for entity in entities[first:last].tolist()]) for first, last in pairwise(bounds)
-    ]
-
-
-def _type(graph: KnowledgeGraph, types: Sequence[Sequence[int]]) -> str:
-    counts = Counter(kind for of_one in types for kind in of_one)
-    if not counts:
-        return ""
-    most = max(counts.values())
-    if most < SHARE * len(types):
-        return ""
-    frequent = (kind for kind, count in counts.items() if count == most)
-    kind = min(frequent, key=lambda kind: (len(graph.type_entities(kind)), kind))
-    return readable(local_name(graph.types[kind]))
+        return [""] * (len(indptr) - 1)
+    types_of, found = {entity: graph.entity_types(entity) for entity in np.unique(entities).tolist()}, list[str]()
+    for first, last in pairwise(indptr.tolist()):
+        counts = Counter(chain.from_iterable(types_of[entity] for entity in entities[first:last].tolist()))
+        most = max(counts.values(), default=0)
+        frequent = [kind for kind, count in counts.items() if count == most >= SHARE * (last - first)]
+        kind = min(frequent, key=lambda kind: (len(graph.type_entities(kind)), kind), default=None)
+        found.append("" if kind is None else readable(local_name(graph.types[kind])))
+    return found
 
 
 #: Words of relations that hold either way round, of which a graph may store one way only.
-_MUTUAL = re.compile(
-    r"\b(?:adjacent|adjoins?|ally|allied|borders?|bordering|colleagues?|connects?|connected|cousins?|enem(?:y|ies)|equals?"
-    r"|friends?|interacts?|married|neighbou?rs?|neighbou?ring|opposite|partners?|related|rivals?|same|siblings?|similar"
-    r"|spouses?|twins?|twinned|(?:class|room|team|work)-?mates?)\b",
-    re.IGNORECASE,
-)
+_MUTUAL = re.compile(rf"\b{any_of('relations that hold either way')}\b", re.IGNORECASE)
 
 
 def is_mutual(name: str) -> bool:
@@ -661,23 +644,15 @@ class WordRows:
 
     def __init__(self, table: TokenTable, texts: Sequence[str]) -> None:
         """Read each word once."""
-        known: dict[str, int] = {}
-        telling, vectors = list[bool](), list[Array]()
-        of_texts: dict[str, tuple[int, ...]] = {}
-        for text in dict.fromkeys(texts):
-            found = words(text)
-            for word in found:
-                if known.setdefault(word, len(known)) == len(vectors):
-                    read = read_word(table, word)
-                    telling.append(read.telling)
-                    vectors.append(read.vector)
-            ids = [known[word] for word in found]
-            of_texts[text] = tuple([id for id in ids if telling[id]] or ids)
-        self._vectors = np.stack(vectors) if vectors else np.empty((0, table.dimension), np.float32)
-        self._of_texts = [of_texts[text] for text in texts]
+        words_of = {text: words(text) for text in dict.fromkeys(texts)}
+        read = {word: read_word(table, word) for word in dict.fromkeys(chain.from_iterable(words_of.values()))}
+        ids = {word: at for at, word in enumerate(read)}
+        telling = {text: [word for word in found if read[word].telling] for text, found in words_of.items()}
+        self._vectors = np.stack([word.vector for word in read.values()]) if read else table.rows([UNKNOWN])
+        self._of_texts = [[ids[word] for word in telling[text] or words_of[text]] for text in texts]
         self._nothing = table.rows([UNKNOWN])
 
     def __getitem__(self, text: int) -> Array:
         """Return the vectors of the words of a text, by its position: unit rows, (n, e); one of zeros for no word."""
         ids = self._of_texts[text]
-        return np.asarray(self._vectors[list(ids)] if ids else self._nothing)
+        return np.asarray(self._vectors[ids] if ids else self._nothing)

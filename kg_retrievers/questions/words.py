@@ -1,0 +1,19 @@
+"""Words and phrases by what they say, and forms that find any phrase of a list."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+WORDS: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text("utf-8"))
+
+
+def any_of(name: str) -> str:
+    """Return the form of any phrase of a list, as a group.
+
+    Example:
+        >>> any_of("asides before a sign")[:24]
+        '(?:morning|evening|so|we'
+    """
+    return f"(?:{'|'.join(WORDS[name])})"
