@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, NoReturn
 
@@ -102,6 +103,10 @@ class _Reply(BaseModel):
 # Words that point back, wherever no name of an entity stands.
 _START = r"\W*(?:(?:and|but|so|ok|okay|then|also|now)\b[,\s]*)*"
 _LEAD = re.compile(f"^{_START}", re.IGNORECASE)
+_ASKS = re.compile(
+    rf"\?|{ASKING.pattern}|^{_START}(?:is|are|was|were|do|does|did|has|have|had|can|could|its|his|her|their)\b",
+    re.IGNORECASE,
+)
 _NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _PLACES = f"{'|'.join(_NUMBERS)}|last"
 _PICK = re.compile(
@@ -197,27 +202,26 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
 
     def body(self, input: Mapping[str, Any]) -> Body[str]:
         """Go by the rules; ask the model about what they leave open."""
-        question: str = input["question"]
-        turns = check_turns(input.get("turns") or [], type(self).__name__)
-        if not turns:
-            return question
-        scene, refusal = _Scene(self.index, turns), None
+        begun: str | OpenFollowUp = yield Call(lambda given: self.begin(given["question"], given.get("turns")), input)
+        if isinstance(begun, str):
+            return begun
+        if self._model is None:
+            return begun.end("")
+        reply: Any = ""
+        with suppress(ModelCallError):
+            reply = yield Call(self.prompt | self._model, begun.shown)
+        return begun.end(_written(reply))
+
+    def begin(self, question: str, turns: Sequence[Turn] | None) -> str | OpenFollowUp:
+        """Return the question by the rules; if they leave it open, what a model may end."""
+        scene, refusal = _Scene(self.index, check_turns(list(turns or ()), type(self).__name__)), None
         try:
-            whole: str = yield Call(scene.whole, question)
+            whole = scene.whole(question)
         except LowConfidenceError as error:
             whole, refusal = question, error
-        if self._model is None or (refusal is None and scene.mentions(whole)):
-            if refusal:
-                raise refusal
+        if refusal is None and (not scene.turns or scene.mentions(whole)):
             return whole
-        shown = "\n".join(as_data(json.dumps(turn, ensure_ascii=False)) for turn in scene.named_turns())
-        with suppress(ModelCallError, AnswerParseError):
-            reply = yield Call(self.prompt | self._model, {"turns": shown, "question": as_data(question)})
-            if written := scene.usable(_written(reply), question):
-                return written
-        if refusal:
-            raise refusal
-        return whole
+        return OpenFollowUp(scene, question, refusal)
 
     def turns_of(self, exchanges: Iterable[tuple[str, str]]) -> list[Turn]:
         """Return the turns of a conversation of which only the texts are known.
@@ -240,6 +244,32 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
             answers = [key for key in dict.fromkeys(said) if key not in asked]
             turns.append(Turn(question=whole, entities=[], answers=answers[:MOST_ANSWERS]))
         return turns
+
+
+@dataclass(frozen=True)
+class OpenFollowUp:
+    """A question of which the rules do not know what it refers to. `refusal` says why, if it is refused."""
+
+    scene: _Scene
+    question: str
+    refusal: LowConfidenceError | None
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What fills the prompt."""
+        turns = [as_data(json.dumps(turn, ensure_ascii=False)) for turn in self.scene.named_turns()]
+        return {"turns": "\n".join(turns), "question": as_data(self.question)}
+
+    def end(self, written: str) -> str:
+        """Return what a model wrote if it can be used, else the question.
+
+        Raises:
+            LowConfidenceError: If it cannot be used, and the rules refuse the question.
+        """
+        usable = self.scene.usable(written, self.question)
+        if self.refusal and not usable:
+            raise self.refusal
+        return usable or self.question
 
 
 def _written(reply: Any) -> str:
@@ -319,8 +349,9 @@ class _Scene:
         word = (found["word"] or found["bare"] or "").casefold()
         place = len(answers) if word == "last" else int(found["digits"] or _NUMBERS.index(word) + 1)
         if not 0 < place <= len(answers):
-            listed = first_of([*map(self._name, answers)], _MOST_NAMED) or "not several"
-            raise _unclear(f"{found[0]!r} is none of the answers before, which are {listed}")
+            listed = first_of([repr(self._name(key)) for key in answers], _MOST_NAMED)
+            known = f"the answers are {listed}" if listed else "no question before it has several answers"
+            raise _unclear(f"It is not clear what {found[0]!r} means: {known}")
         key = answers[place - 1]
         if about_it:
             return self._instead([key], self._name(key)) or f"Tell me about {self._name(key)}."
@@ -343,7 +374,7 @@ class _Scene:
         }
         if len(meanings) < 2:
             return next(iter(meanings.values()), None)
-        return self._likeliest(name, meanings) or _refuse(name, meanings, "take the place of")
+        return self._likeliest(name, meanings, "take the place of") or _refuse(name, meanings, "take the place of")
 
     def _at_time(self, question: str) -> str | None:
         """Ask when or where that was which the last question asks about."""
@@ -370,25 +401,32 @@ class _Scene:
             for one in outside(_PRONOUN, question, _spans(named))
             if not one["noun"] or self._nouns.named([one["noun"]]) is not None
         ]
-        if not found or any(_is_bound(question, one.end, found[0]) for one in named):
+        if not found or not _ASKS.search(question) or any(_is_bound(question, one.end, found[0]) for one in named):
             return None
         word = (found[0]["word"] or found[0]["place"] or found[0][0].split()[0]).casefold()
         kind = self._nouns.named([found[0]["noun"]]) if found[0]["noun"] else None
         turns = [turn for turn in self.turns if len(self._answers(turn)) > 1] if word in _SEVERAL else []
+        alone: str | None = None
         for turn in reversed(turns or self.turns):
-            several, meanings = len(self._answers(turn)) > 1, Meanings()
-            for name, keys in self._names(turn).items():
+            names, meanings, several = self._names(turn), Meanings(), len(self._answers(turn)) > 1
+            for name, keys in names.items():
                 text = _replaced(question, found, name)
                 if self._fits(word, kind, keys) and self._names_one_of(text, keys):
                     meanings[name] = text
-            if several and word in _PLURAL and (described := self._described(turn["question"])):
-                meanings[described] = _replaced(question, found, described)
             if turn is self.turns[-1] and len(meanings) == 1 and not several:
-                return next(iter(meanings.values()))
+                alone = next(iter(meanings.values()))
+                if len(names) == 1:
+                    return alone
+            if several and word in _PLURAL and (described := self._described(turn["question"])):
+                them = {described: _replaced(question, found, described)}
+                if word in _SEVERAL and (chosen := self._likeliest(found[0][0], them)):
+                    return chosen
+                meanings |= them
             if chosen := self._likeliest(found[0][0], meanings):
                 return chosen
         last = (turns or self.turns)[-1]
-        return _refuse(found[0][0], dict.fromkeys([*self._names(last), *map(self._name, self._answers(last))]), "mean")
+        options = dict.fromkeys([*self._names(last), *map(self._name, self._answers(last))])
+        return alone or _refuse(found[0][0], options, "mean")
 
     def _shortened(self, question: str) -> str | None:
         """Ask "and the headquarters?" of what was asked about before."""
@@ -398,22 +436,22 @@ class _Scene:
         names = self._names(self.turns[-1])
         return self._likeliest(short["noun"], {name: f"What is the {short['noun']} of {name}?" for name in names})
 
-    def _likeliest(self, word: str, meanings: Meanings) -> str | None:
+    def _likeliest(self, word: str, meanings: Meanings, verb: str = "mean") -> str | None:
         """Return the whole question that is clearly the likeliest one; None if none is likely.
 
         Raises:
             LowConfidenceError: If several are likely.
         """
-        confidences = {name: self._confidence(text) for name, text in meanings.items()}
+        confidences = {name: self._confidence(text, name) for name, text in meanings.items()}
         first, *others = sorted(confidences, key=lambda name: -confidences[name]) or [""]
         if confidences.get(first, 0.0) < MIN_CONFIDENCE:
             return None
         if others and _odds(confidences[first]) < ODDS * _odds(confidences[others[0]]):
-            _refuse(word, meanings, "mean")
+            _refuse(word, meanings, verb)
         return meanings[first]
 
-    def _confidence(self, question: str) -> float:
-        """Return how surely a question is read, without a language model; 0 if a word of it is left over."""
+    def _confidence(self, question: str, name: str) -> float:
+        """Return how surely a question is read, without a language model; 0 if a word but the noun is left over."""
         keys = tuple(sorted({key for one in self.mentions(question) for key in _keys(one)}))
         part = self.index.part(PartRequest(keys, hops=_HOPS))
         reader = part.derived.get("follow-up reader", (), lambda: QuestionReader(part))
@@ -421,7 +459,8 @@ class _Scene:
             reading = reader.read(question)
         except RefusalError:
             return 0.0
-        return 0.0 if reading.unplaced else reading.confidence or 0.0
+        left = {word.casefold() for word in reading.unplaced} - _words(name.partition(" that ")[0])
+        return 0.0 if left else reading.confidence or 0.0
 
     def _names(self, turn: Turn) -> dict[str, list[str]]:
         """Return the entities that one thing may mean, by name: a single answer, and those of the question."""
@@ -444,8 +483,10 @@ class _Scene:
         named = self.mentions(question)
         subject = _DID.match(said)
         if subject and (one := next((one for one in named if said[subject.end() :].startswith(one.text)), None)):
-            end = subject.end() + len(one.text)
-            said = f"{one.text} {subject[1]}{said[end:]}"
+            verb, *rest = said[subject.end() + len(one.text) :].split() or [""]
+            known, did = verb_of(verb), subject[1].casefold()
+            done = (known.past if did == "did" else known.third if did == "does" else known.base) if known else ""
+            said = " ".join([one.text, *([done] if done else [did, verb]), *rest])
         return f"the {noun} that {said}"
 
     def _fits(self, word: str, kind: str | None, keys: Sequence[str]) -> bool:
@@ -493,7 +534,7 @@ class _Scene:
     def _asks(self, turn: Turn) -> bool:
         """Tell whether a turn is more than a greeting."""
         question = turn["question"]
-        return bool("?" in question or ASKING.search(question) or turn["answers"] or self.mentions(question))
+        return bool(_ASKS.search(question) or turn["answers"] or self.mentions(question))
 
 
 def _unclear(problem: str) -> LowConfidenceError:

@@ -52,6 +52,7 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
     retriever = workflow.retriever
     given = {key: read_text(key, text) for key, text in ask.edited.items()}
     given |= ask.model_dump(include={"k", "min_confidence", "seed_entities"}, exclude_none=True)
+    given["turns"] = ask.turns
     if ask.seed_entities:
         given["seed_entities"] = [resolve(retriever.index, seed) for seed in ask.seed_entities]
     stages = [stage.name for stage in retriever.running_stages]
@@ -139,8 +140,11 @@ def _document(document: Document) -> dict[str, Any]:
 def _answer(state: Mapping[str, Any]) -> Event:
     """Return the last event: the answer with its citations, or why there is none and what to do next."""
     documents, answer = state.get("documents") or [], state.get("answer") or ""
+    asked_as, asked = state.get("asked_as"), state.get("question")
     event: Event = {
         "event": "answer",
+        "asked_as": asked_as if asked_as != asked else None,
+        "turn": state["turns"][-1] if asked_as else None,
         "answer": answer[:CHARACTERS],
         "answers": [one_line(name)[:CHARACTERS] for name in (state.get("answers") or [])[:CITATIONS]],
         "explanation": (state.get("explanation") or "")[:CHARACTERS],
