@@ -19,7 +19,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, MissingExtraError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
-from kg_retrievers.questions.follow_up import MOST_ANSWERS, MOST_TURNS, FollowUpReader, Turn
+from kg_retrievers.questions.follow_up import FollowUpReader, Turn, with_turn
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -153,8 +153,7 @@ class _Search(GeneratorRunnable[Any, dict[str, Any]]):
         except RefusalError as refusal:
             found |= {"reason": str(refusal), "refusal": _describe(refusal)}
         if found["asked_as"]:
-            answers = documents_answers(found["documents"])[:MOST_ANSWERS]
-            turns = [*turns, Turn(question=found["asked_as"], entities=[], answers=answers)][-MOST_TURNS:]
+            turns = with_turn(turns, found["asked_as"], documents_answers(found["documents"]))
         return {f"knowledge_graph_{key}": value for key, value in {**found, "turns": turns}.items()}
 
 

@@ -25,7 +25,7 @@ from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
 from kg_retrievers.errors import BudgetError, RefusalError
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import PartRequest
-from kg_retrievers.questions.follow_up import MOST_ANSWERS, MOST_TURNS, FollowUpReader, Turn
+from kg_retrievers.questions.follow_up import FollowUpReader, with_turn
 
 State = Mapping[str, Any]
 
@@ -251,8 +251,7 @@ def _final(state: State, **values: Any) -> dict[str, Any]:
     ended = {**values, "draft": None, "feedback": None, "cost": cost_of(state), "turns": state.get("turns") or []}
     if asked_as := state.get("asked_as"):
         given = (state.get("seed_entities") or []) if "seed_entities" in state["given"] else []
-        turn = Turn(question=asked_as, entities=given, answers=_shown_keys({**state, **values})[:MOST_ANSWERS])
-        ended["turns"] = [*ended["turns"], turn][-MOST_TURNS:]
+        ended["turns"] = with_turn(ended["turns"], asked_as, _shown_keys({**state, **values}), given)
     return ended
 
 

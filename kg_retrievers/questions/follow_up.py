@@ -84,6 +84,18 @@ def check_turns(turns: object, who: str) -> list[Turn]:
         ) from None
 
 
+def with_turn(turns: Sequence[Turn], question: str, answers: Sequence[str], entities: Sequence[str] = ()) -> list[Turn]:
+    """Return the last turns with another one; what is too long is left out.
+
+    Example:
+        >>> with_turn([], "Who directed Her?", ["Spike Jonze"])
+        [{'question': 'Who directed Her?', 'entities': [], 'answers': ['Spike Jonze']}]
+    """
+    entities, answers = ([key for key in keys if 0 < len(key) <= LONGEST] for keys in (entities, answers))
+    turn = Turn(question=question, entities=entities[:MOST_ANSWERS], answers=answers[:MOST_ANSWERS])
+    return [*turns, turn][-MOST_TURNS:] if 0 < len(question) <= LONGEST else list(turns)
+
+
 #: Asks for a question that stands alone. Placeholders: `turns`, `question`.
 FOLLOW_UP_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "Rewrite the last question of a conversation about a knowledge graph so that it can be understood alone.\n"
@@ -240,9 +252,9 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
             except LowConfidenceError:
                 continue
             asked = {key for one in scene.mentions(whole) for key in _keys(one)}
-            said = [_keys(one)[0] for one in scene.mentions(reply[:LONGEST_REPLY]) if one.candidates[0].how != "fuzzy"]
-            answers = [key for key in dict.fromkeys(said) if key not in asked]
-            turns.append(Turn(question=whole, entities=[], answers=answers[:MOST_ANSWERS]))
+            text = f"It is {reply[:LONGEST_REPLY]}"  # a capital at the beginning tells nothing of a name
+            said = [_keys(one)[0] for one in scene.mentions(text) if one.candidates[0].how != "fuzzy"]
+            turns = with_turn(turns, whole, [key for key in dict.fromkeys(said) if key not in asked])
         return turns
 
 

@@ -89,6 +89,13 @@ async def test_a_caller_may_keep_the_turns(films: SimGRAGRetriever, asynchronous
         await ask(workflow, asynchronous, "Who wrote it?", turns="Who directed Her?")
 
 
+async def test_a_long_question_does_not_end_a_thread(films: SimGRAGRetriever) -> None:
+    workflow = build_workflow(films, checkpointer=InMemorySaver())
+    for question in ("Who directed Her?", "Who directed Alien? " + "I like it. " * 300):
+        await ask(workflow, False, question)
+    assert (await ask(workflow, False, "Where was Ridley Scott born?"))["answers"]
+
+
 async def test_the_entities_that_a_caller_gives_are_those_of_the_question(films: SimGRAGRetriever) -> None:
     workflow = build_workflow(films, checkpointer=InMemorySaver())
     await ask(workflow, False, "Who directed Her?")
@@ -98,8 +105,9 @@ async def test_the_entities_that_a_caller_gives_are_those_of_the_question(films:
 
 
 async def test_the_model_of_the_answerer_rewrites_what_the_rules_leave_open(films: SimGRAGRetriever) -> None:
-    reply = '{"explanation": "", "answers": ["Her"], "citations": [1]}'
-    model = ScriptedChatModel(replies=[reply, '{"question": "When was Her released?"}', reply])
+    reply = '{"explanation": "", "answers": ["Arrival", "Her"], "citations": [1, 2]}'
+    last = '{"explanation": "", "answers": ["2013"], "citations": [1]}'
+    model = ScriptedChatModel(replies=[reply, '{"question": "When was Her released?"}', last])
     workflow = build_workflow(films, model, checkpointer=InMemorySaver())
     await ask(workflow, False, "Which films star Amy Adams?")
     second = await ask(workflow, False, "when was it released?")

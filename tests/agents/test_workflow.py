@@ -699,10 +699,11 @@ def test_streams(retriever: SimGRAGRetriever) -> None:
     assert "".join(text for text, _ in tokens) == reply(1)
     assert {node for _, node in tokens} == {"answer"}
     events = [part for mode, part in parts if mode == "custom"]
-    assert [event["node"] for event in events] == ["generate_pattern", "match_subgraphs", "answer"]
-    assert events[0]["pattern"]["target"] == "entity 1"
-    assert "documents" not in events[1]
-    assert events[1]["answers"] == CAST
+    assert [event["node"] for event in events] == ["understand", "generate_pattern", "match_subgraphs", "answer"]
+    assert events[0]["asked_as"] == QUESTION
+    assert events[1]["pattern"]["target"] == "entity 1"
+    assert "documents" not in events[2]
+    assert events[2]["answers"] == CAST
 
 
 def _of(parts: list[Any], mode: str) -> list[Any]:

@@ -14,6 +14,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.verbalize import one_line
+from kg_retrievers.index.hints import tell_language
 from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.web.requests import FORMS, Ask, read_text, write_text
 from kg_retrievers.serving.workers import Event
@@ -144,7 +145,7 @@ def _answer(state: Mapping[str, Any]) -> Event:
     event: Event = {
         "event": "answer",
         "asked_as": asked_as if asked_as != asked else None,
-        "turn": state["turns"][-1] if asked_as else None,
+        "turn": state["turns"][-1] if asked_as and state["turns"] else None,
         "answer": answer[:CHARACTERS],
         "answers": [one_line(name)[:CHARACTERS] for name in (state.get("answers") or [])[:CITATIONS]],
         "explanation": (state.get("explanation") or "")[:CHARACTERS],
@@ -164,7 +165,9 @@ def _answer(state: Mapping[str, Any]) -> Event:
         "cost": state.get("cost"),
     }
     if not documents:
-        event |= {"reason": _reason(state), "next_step": _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])}
+        language = tell_language(asked or "") if answer == NOT_UNDERSTOOD else ""
+        step = f"{language} Ask in English." if language else _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])
+        event |= {"reason": _reason(state), "next_step": step}
     return event
 
 
