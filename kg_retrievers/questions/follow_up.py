@@ -436,6 +436,8 @@ class _Scene:
                 meanings |= them
             if chosen := self._likeliest(found[0][0], meanings):
                 return chosen
+            if several and word not in _PLURAL and any(self._fits(word, kind, [key]) for key in self._answers(turn)):
+                break  # one of the answers is meant, rather than what was named before
         last = (turns or self.turns)[-1]
         options = dict.fromkeys([*self._names(last), *map(self._name, self._answers(last))])
         return alone or _refuse(found[0][0], options, "mean")

@@ -126,6 +126,7 @@ def test_companies(companies: FollowUpReader, turns: list[Turn], question: str, 
     ("turns", "question", "said"),
     [
         (JONZE, "When was it released?", "'it' may mean 'Spike Jonze' or 'Being John Malkovich' or 'Her'"),
+        ([*HER, *JONZE], "When was it released?", "'it' may mean 'Spike Jonze' or 'Being John Malkovich' or 'Her'"),
         (JONZE, "who wrote the ninth one?", "the answers are 'Being John Malkovich', 'Her'"),
         (HER, "and the second one?", "no question before it has several answers"),
         (HER, "when was that?", "not clear what 'when was that"),
