@@ -417,6 +417,10 @@ class _Scene:
             return None
         word = (found[0]["word"] or found[0]["place"] or found[0][0].split()[0]).casefold()
         kind = self._nouns.named([found[0]["noun"]]) if found[0]["noun"] else None
+        return self._by_turns(question, found, word, kind)
+
+    def _by_turns(self, question: str, found: Sequence[re.Match[str]], word: str, kind: str | None) -> str:
+        """Put the likeliest name in the place of pronouns: that of the last turn that has a likely one."""
         turns = [turn for turn in self.turns if len(self._answers(turn)) > 1] if word in _SEVERAL else []
         alone: str | None = None
         for turn in reversed(turns or self.turns):

@@ -116,6 +116,8 @@ def test_films(films: FollowUpReader, turns: list[Turn], question: str, whole: s
         (OWNED, "who leads the second one?", "who leads Nutco?"),
         (OWNED, "who leads them?", "who leads the companies that Acme owns?"),
         ([turn("When was Bolt acquired?", "2011")], "and Nutco?", "When was Nutco acquired?"),
+        ([turn("Was Bolt acquired?")], "when was that?", "when was Bolt acquired?"),
+        ([turn("Was Bolt acquired?")], "and when?", "when was Bolt acquired?"),
     ],
 )
 def test_companies(companies: FollowUpReader, turns: list[Turn], question: str, whole: str) -> None:
