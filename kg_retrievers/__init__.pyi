@@ -48,6 +48,7 @@ from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt.examples import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt.examples import graph_prompt_examples as graph_prompt_examples
 from .methods.g_retriever.graph_prompt.language_model import CausalLM as CausalLM
+from .questions.follow_up import FollowUpReader as FollowUpReader
 from .questions.llm import LLMPatternGenerator as LLMPatternGenerator
 from .questions.reader import QuestionReader as QuestionReader
 from .questions.reading import Reading as Reading

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NotRequired
 
 from langchain_core.documents import Document
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers.chains.evidence import check_token_budget, show_evidence
+from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, MissingExtraError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
+from kg_retrievers.questions.follow_up import FollowUpReader, Turn, with_turn
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -28,6 +32,9 @@ EVIDENCE_PROMPT = PromptTemplate.from_template(
     f"{FRAMED_FACTS}\n\nRest your answer on these facts where they bear on the question, and cite their numbers, as in "
     "[1]."
 )
+
+#: Stands before the evidence for a follow-up. Placeholder: the question as it was understood.
+UNDERSTOOD = "The user's question was understood as: {}"
 
 #: Stands before the answer to a refused question, and the reason.
 REFUSED = "A knowledge graph was asked the user's question."
@@ -42,6 +49,10 @@ class KnowledgeGraphState(AgentState[Any]):
     knowledge_graph_reason: NotRequired[str | None]
     #: What the model is told then; None where the message names no entity of the graph.
     knowledge_graph_refusal: NotRequired[str | None]
+    #: The last question as it was understood, so that it stands alone.
+    knowledge_graph_asked_as: NotRequired[str | None]
+    #: The questions that were understood until now, with their answers.
+    knowledge_graph_turns: NotRequired[list[Turn]]
 
 
 class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
@@ -52,8 +63,13 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
     that it can ask the user, unless the message names no entity of the graph: then it is shown nothing, since "Hello"
     is no question about the graph.
 
+    The message may be a follow-up, such as "and who wrote it?". The state keeps the questions before it and their
+    answers. If it has none, since there is no checkpointer, they are read from the earlier messages. The model is shown
+    how the follow-up was understood, which stays in the state as `knowledge_graph_asked_as`.
+
     Args:
         retriever: Any retriever of this package.
+        llm: Rewrites the follow-ups that the rules of `FollowUpReader` do not understand.
         max_tokens: The most tokens of evidence that the model is shown; None for no limit.
         count_tokens: Counts them, as the model at hand does.
         prompt: In place of ours, with the placeholder `evidence`.
@@ -68,6 +84,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
         self,
         retriever: BaseKGRetriever,
         *,
+        llm: BaseLanguageModel[Any] | None = None,
         max_tokens: int | None = 4000,
         count_tokens: Callable[[str], int] = approximate_tokens,
         prompt: PromptTemplate = EVIDENCE_PROMPT,
@@ -81,23 +98,16 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
         check_token_budget(max_tokens, count_tokens, "KnowledgeGraphMiddleware")
         check_placeholders(prompt, ["evidence"], "KnowledgeGraphMiddleware: prompt")
         self.retriever, self.prompt = retriever, prompt
+        self._search = _Search(retriever, FollowUpReader(retriever.index, llm))
         self.max_tokens, self.count_tokens = max_tokens, count_tokens
 
     def before_agent(self, state: KnowledgeGraphState, runtime: Any) -> dict[str, Any]:
         """Retrieve evidence for the last message of the user."""
-        try:
-            question = _question(state)
-            return _update(self.retriever.invoke(question, on_refusal="raise") if question else [])
-        except RefusalError as refusal:
-            return _update([], refusal)
+        return self._search.invoke(state)
 
     async def abefore_agent(self, state: KnowledgeGraphState, runtime: Any) -> dict[str, Any]:
         """Do as `before_agent`."""
-        try:
-            question = _question(state)
-            return _update(await self.retriever.ainvoke(question, on_refusal="raise") if question else [])
-        except RefusalError as refusal:
-            return _update([], refusal)
+        return await self._search.ainvoke(state)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[Any], ModelResponse[Any]]) -> Any:
         """Add the evidence to the system message."""
@@ -117,17 +127,34 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
             text = self.prompt.format(evidence=shown.text)
         if not text:
             return request
+        asked_as: Any = request.state.get("knowledge_graph_asked_as")
+        if asked_as and asked_as != _exchanges(request.state["messages"])[-1][0]:
+            text = f"{UNDERSTOOD.format(as_data(asked_as))}\n\n{text}"
         before = request.system_message.content_blocks if request.system_message else []
         text = f"\n\n{text}" if before else text
         return request.override(system_message=SystemMessage(content_blocks=[*before, {"type": "text", "text": text}]))
 
 
-def _update(documents: list[Document], refusal: RefusalError | None = None) -> dict[str, Any]:
-    return {
-        "knowledge_graph_documents": documents,
-        "knowledge_graph_reason": None if refusal is None else str(refusal),
-        "knowledge_graph_refusal": None if refusal is None else _describe(refusal),
-    }
+class _Search(GeneratorRunnable[Any, dict[str, Any]]):
+    """Understands the last message of the user, and retrieves evidence for it."""
+
+    def __init__(self, retriever: BaseKGRetriever, reader: FollowUpReader) -> None:
+        self.retriever, self.reader = retriever.bind(on_refusal="raise"), reader
+
+    def body(self, input: Any) -> Body[dict[str, Any]]:
+        """Return the update of the state."""
+        *earlier, (question, _) = _exchanges(input["messages"]) or [("", "")]
+        found: dict[str, Any] = {"documents": [], "reason": None, "refusal": None, "asked_as": None}
+        turns: list[Turn] = input.get("knowledge_graph_turns") or (yield Call(self.reader.turns_of, earlier))
+        try:
+            if question.strip():
+                found["asked_as"] = yield Call(self.reader, {"question": question, "turns": turns})
+                found["documents"] = yield Call(self.retriever, found["asked_as"])
+        except RefusalError as refusal:
+            found |= {"reason": str(refusal), "refusal": _describe(refusal)}
+        if found["asked_as"]:
+            turns = with_turn(turns, found["asked_as"], documents_answers(found["documents"]))
+        return {f"knowledge_graph_{key}": value for key, value in {**found, "turns": turns}.items()}
 
 
 def _describe(refusal: RefusalError) -> str | None:
@@ -137,6 +164,13 @@ def _describe(refusal: RefusalError) -> str | None:
     return f"{REFUSED} {refusal_of(refusal)} {as_data(str(refusal))}"
 
 
-def _question(state: KnowledgeGraphState) -> str:
-    """Return the last message of the user."""
-    return next((message.text for message in reversed(state["messages"]) if isinstance(message, HumanMessage)), "")
+def _exchanges(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
+    """Return the messages of the user, each with the replies after it."""
+    exchanges = list[tuple[str, str]]()
+    for message in messages:
+        if isinstance(message, HumanMessage):
+            exchanges.append((message.text, ""))
+        elif isinstance(message, AIMessage) and exchanges:
+            question, reply = exchanges[-1]
+            exchanges[-1] = question, f"{reply}\n{message.text}"
+    return exchanges

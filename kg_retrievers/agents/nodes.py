@@ -25,6 +25,7 @@ from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
 from kg_retrievers.errors import BudgetError, RefusalError
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import PartRequest
+from kg_retrievers.questions.follow_up import FollowUpReader, with_turn
 
 State = Mapping[str, Any]
 
@@ -52,6 +53,7 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
     def body(self, input: State) -> Body[dict[str, Any]]:
         """Run the work; where the budget is used up, write that instead."""
         state = {key: value for key, value in input.items() if value is not None}
+        state["question"] = state.get("asked_as", state["question"])
         info = get_runtime().execution_info
         task = info.task_id if info else ""
         earlier = self._failed.get(task, NOTHING)
@@ -90,6 +92,22 @@ def prepare(
         return cleared | fresh | {"given": given, "spending": Overwrite([]), "run": uuid4().hex, "attempts": 0}
 
     return start
+
+
+def understand(reader: FollowUpReader) -> Work:
+    """Return the node that rewrites a follow-up so that it stands alone, unless the caller gives its entities."""
+
+    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+        if "seed_entities" in state:
+            return {"asked_as": state["question"]}
+        given = {"question": state["question"], "turns": state.get("turns")}
+        try:
+            asked_as = yield Call(reader.with_config(callbacks=[counter]), given)
+        except RefusalError as error:
+            return {"reason": as_data(str(error)), "refusal": refusal_of(error)}
+        return {"asked_as": asked_as}
+
+    return work
 
 
 def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> Work:
@@ -230,4 +248,17 @@ def refuse(state: State) -> dict[str, Any]:
 
 
 def _final(state: State, **values: Any) -> dict[str, Any]:
-    return {**values, "draft": None, "feedback": None, "cost": cost_of(state)}
+    ended = {**values, "draft": None, "feedback": None, "cost": cost_of(state), "turns": state.get("turns") or []}
+    if asked_as := state.get("asked_as"):
+        given = (state.get("seed_entities") or []) if "seed_entities" in state["given"] else []
+        ended["turns"] = with_turn(ended["turns"], asked_as, _shown_keys({**state, **values}), given)
+    return ended
+
+
+def _shown_keys(state: State) -> list[str]:
+    """Return the keys of the answers in the order in which they are shown; all that are proposed if none is shown."""
+    documents = state.get("documents") or []
+    keys = documents_answers(documents)
+    labels = {key: label for one in documents for key, label in (one.metadata.get("labels") or {}).items()}
+    shown = [key for name in state.get("answers") or [] for key in keys if name in (key, labels.get(key))]
+    return list(dict.fromkeys(shown)) or keys

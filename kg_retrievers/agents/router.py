@@ -8,10 +8,9 @@ from typing import Any
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import coerce_to_runnable
-from langgraph.graph import START
 from langgraph.types import Checkpointer, RetryPolicy
 
-from kg_retrievers.agents.nodes import State, Work, prepare, run_retriever
+from kg_retrievers.agents.nodes import State, Work, run_retriever
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput, state_types
 from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilder
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
@@ -87,6 +86,7 @@ def build_router(
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
     *,
     choose: Choice | None = None,
+    llm: BaseLanguageModel[Any] | None = None,
     evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
@@ -97,7 +97,7 @@ def build_router(
 ) -> Workflow:
     """Return a workflow that sends a question to the retriever that suits it.
 
-    `prepare`, `route`, then the retrievers, each a node of its name, until one finds evidence; then as in
+    `prepare`, `understand`, `route`, then the retrievers, each a node of its name, until one finds evidence; then as in
     `build_workflow`. The order of the retrievers is decided by `choose`, or by rules: the entities that are linked in
     the question, or given, and its words tell its shape (`question_shape`); retrievers whose `suits` holds that shape
     come first, in the order given. A question that needs an operation (`needs_operation`), and no description, goes
@@ -108,7 +108,8 @@ def build_router(
         answerer: As in `build_workflow`.
         choose: A function or a Runnable, such as a prompt and a language model, from the question to the name of the
             retriever to ask, or to several, in order; to None for the order by the rules.
-        evidence_style: As in `build_workflow`, and so are all further arguments.
+        llm: As in `build_workflow`, and so are all further arguments.
+        evidence_style: How the answerer is shown the evidence.
         max_tokens: The most tokens of evidence that the answerer is shown.
         count_tokens: Counts them.
         budget: Ends a run with what it has.
@@ -124,11 +125,8 @@ def build_router(
     state = state_types("Router", RetrievalState, RouterState)
     builder = WorkflowBuilder("Router", state, RouterOutput, chosen, budget, retry)
     first, graph = next(iter(retrievers.values())), builder.graph
-    builder.add_free("prepare", prepare(first, builder.keys, builder.optional))
+    builder.add_beginning(first, llm, after="route")
     builder.add("route", _route(retrievers, choose), isinstance(choose, Runnable))
-    graph.add_edge(START, "prepare")
-    graph.add_edge("prepare", "route")
-
     graph.add_conditional_edges("route", _next_node, [*retrievers, "refuse"])
     for method, retriever in retrievers.items():
         builder.add(method, _ask(retriever, method), any(stage.calls_model for stage in retriever.stages))

@@ -18,6 +18,7 @@ from kg_retrievers.core.stages import RetrievalState
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
 from kg_retrievers.graph.validation import checked_dataclass
+from kg_retrievers.questions.follow_up import Turn
 
 
 class Spending(Cost):
@@ -38,6 +39,10 @@ class AnswerState(TypedDict, total=False):
     All values are plain, or Documents, so that checkpoints can hold them.
 
     Attributes:
+        asked_as: The question as it was understood, so that it stands alone: other than the question if that is a
+            follow-up. None if it was not clear what it refers to.
+        turns: The last questions of the thread that were understood, with their answers. An input, too, for callers
+            that keep the conversation themselves.
         evidence: The text that the answerer is shown.
         citable: The triples that this text numbers, the first of them being `[1]`.
         draft: The answer before its citations are checked.
@@ -64,6 +69,8 @@ class AnswerState(TypedDict, total=False):
         cost: What this run cost.
     """
 
+    asked_as: str | None
+    turns: list[Turn] | None
     evidence: str | None
     citable: list[list[str]] | None
     draft: Any
@@ -91,6 +98,8 @@ class WorkflowOutput(TypedDict, total=False):
     """The output of a workflow; see `AnswerState` and `RetrievalState`."""
 
     question: str
+    asked_as: str | None
+    turns: list[Turn]
     answer: str
     answers: list[str]
     explanation: str
@@ -121,6 +130,7 @@ def state_types(name: str, retrieval: type, further: type = AnswerState) -> tupl
     nullable: dict[str, Any] = {key: own[key] | None for key in own if key != "question"}
     keys: dict[str, Any] = {"question": str, **nullable, **get_type_hints(further, include_extras=True)}
     given: dict[str, Any] = {"question": Required[str], **{key: NotRequired[nullable[key]] for key in optional}}
+    given["turns"] = NotRequired[list[Turn] | None]
     make: Any = TypedDict  # its names are not known before
     return make(f"{name}State", keys, total=False), make(f"{name}Input", given), optional
 

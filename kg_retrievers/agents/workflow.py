@@ -6,6 +6,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, get_args, get_type_hints
 
 from langchain_core.language_models import BaseLanguageModel
@@ -23,6 +24,7 @@ from kg_retrievers.agents.nodes import (
     refuse,
     run_retriever,
     run_stage,
+    understand,
     verbalize,
 )
 from kg_retrievers.agents.state import Budget, WorkflowOutput, state_types
@@ -32,6 +34,7 @@ from kg_retrievers.chains.evidence import check_token_budget
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.questions.follow_up import FollowUpReader, check_turns
 
 _worth_it: Any = RetryPolicy().retry_on
 
@@ -45,7 +48,7 @@ def _may_pass(error: Exception) -> bool:
 RETRY = RetryPolicy(retry_on=_may_pass)
 
 #: The nodes of every workflow beside those that retrieve.
-NODES = ("prepare", "verbalize", "answer", "check_citations", "refuse")
+NODES = ("prepare", "understand", "verbalize", "answer", "check_citations", "refuse")
 
 
 class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
@@ -99,14 +102,19 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
             return input
         if not isinstance(input, Mapping):
             raise InvalidArgumentError(f'{self.name}: the input is {{"question": ...}}, but got {input!r:.100}.')
-        known = ["question", *self.optional_inputs]
+        known = ["question", *self.optional_inputs, "turns"]
         # A node of another graph is given the state of that graph.
         is_node = bool((config or {}).get("configurable", {}).get("checkpoint_ns"))
         if not is_node and (strange := sorted(set(input) - set(known))):
             raise InvalidArgumentError(f"{self.name}: unknown inputs {strange}; a run takes {known}.")
         given = {key: input[key] for key in self.optional_inputs if input.get(key) is not None}
         self.retriever.initial_state(input.get("question"), **given)  # type: ignore[arg-type]
-        return {key: input.get(key) for key in known}
+        whole = {key: input.get(key) for key in known}
+        if whole["turns"] is None:  # those of the thread stay
+            del whole["turns"]
+        else:
+            whole["turns"] = check_turns(whole["turns"], self.name)
+        return whole
 
     def _readable(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return a person's edits of the state, checked and as stages write them."""
@@ -136,7 +144,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
                 earlier = [*stages.values()][: [*stages].index(here)]
                 after = {**state.values, **values}
                 if any(after.get(key) is None for writes in earlier for key in writes):
-                    node = "prepare"
+                    node = "understand"
             if inputs:  # the question is no longer refused
                 values |= {"reason": None, "refusals": None, "refusal": None}
             return update._replace(values=values, as_node=node)
@@ -168,7 +176,7 @@ class WorkflowBuilder:
                 )
         self.name, self.answerer, self.budget, self.retry = name, answerer, budget or Budget(), retry
         state_type, input_type, self.optional = state
-        self.keys = [key for key in get_type_hints(state_type) if key not in ("spending", "run")]
+        self.keys = [key for key in get_type_hints(state_type) if key not in ("spending", "run", "turns")]
         self.graph: StateGraph[Any, Any, Any, Any] = StateGraph(
             state_type, input_schema=input_type, output_schema=output
         )
@@ -182,6 +190,23 @@ class WorkflowBuilder:
         """Add a node that costs nothing worth counting."""
         node: Any = function
         self.graph.add_node(name, node)
+
+    def add_beginning(self, retriever: BaseKGRetriever, llm: BaseLanguageModel[Any] | None, after: str) -> None:
+        """Add the nodes before retrieval: prepare, and understand, after which unclear follow-ups are refused.
+
+        Args:
+            retriever: Checks the inputs; follow-ups are understood by its graph.
+            llm: Rewrites the follow-ups that the rules do not understand; the answerer's model by default.
+            after: The node after them.
+        """
+        model = llm or (self.answerer.llm if isinstance(self.answerer, LLMCitedAnswerer) else None)
+        self.add_free("prepare", prepare(retriever, self.keys, self.optional))
+        self.add("understand", understand(FollowUpReader(retriever.index, model)), model is not None)
+        self.graph.add_edge(START, "prepare")
+        self.graph.add_edge("prepare", "understand")
+        self.graph.add_conditional_edges(
+            "understand", lambda state: after if state.get("asked_as") else "refuse", [after, "refuse"]
+        )
 
     def add_answering(
         self,
@@ -254,6 +279,7 @@ def build_workflow(
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
     *,
     fallback: BaseKGRetriever | None = None,
+    llm: BaseLanguageModel[Any] | None = None,
     evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
@@ -264,11 +290,14 @@ def build_workflow(
 ) -> Workflow:
     """Return the workflow of a retriever: its stages as nodes of the same names, then an answer with citations.
 
-    `prepare`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if given, else
-    `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown never reaches
-    the final state. A question that the retriever refuses is answered by `NO_ANSWER`, `NOT_UNDERSTOOD` or
+    `prepare`, `understand`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if
+    given, else `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown
+    never reaches the final state. A question that the retriever refuses is answered by `NO_ANSWER`, `NOT_UNDERSTOOD` or
     `SEARCH_ENDED` (see `answer_chain`), with the reason in the state, whatever its `on_refusal`. The answers of a text
     are read by the retriever's `parse_answers`.
+
+    With a checkpointer, later questions of a thread may be follow-ups, such as "and who wrote it?". `asked_as` in the
+    output says how the question was understood. If that is not clear, it is refused with the options.
 
     Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and what a stage
     writes, which is then skipped. Its output is a `WorkflowOutput`.
@@ -278,6 +307,8 @@ def build_workflow(
         answerer: An answerer with citations or without; or a language model, for `LLMCitedAnswerer(llm)`; or None for
             the entities that the best evidence proposes, without a model.
         fallback: Asked where the retriever finds nothing.
+        llm: Rewrites the follow-ups that the rules of `FollowUpReader` do not understand; the language model of the
+            answerer by default.
         evidence_style: How the answerer is shown the evidence: "numbered" triples, to be cited, or "documents" in the
             words of the retriever; see `show_evidence`.
         max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
@@ -310,13 +341,13 @@ def build_workflow(
     state = state_types(title, retriever.state_class)
     builder = WorkflowBuilder(f"{title}Workflow", state, WorkflowOutput, chosen, budget, retry)
     graph, own = builder.graph, list(get_type_hints(retriever.state_class))
-    builder.add_free("prepare", prepare(retriever, builder.keys, builder.optional))
-    graph.add_edge(START, "prepare")
-    last = "prepare"
-    for stage in retriever.running_stages:
+    stages = retriever.running_stages
+    builder.add_beginning(retriever, llm, after=stages[0].name)
+    for stage in stages:
         builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
-        graph.add_edge(last, stage.name)
-        last = stage.name
+    for one, following in pairwise(stages):
+        graph.add_edge(one.name, following.name)
+    last = stages[-1].name
     asked = {type(retriever).__name__: retriever}
     if fallback:
         second = type(fallback).__name__

@@ -499,13 +499,16 @@ class BaseKGRetriever(BaseRetriever):
         others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
         if others and not lacking:
             why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
+        unnamed = question
+        with suppress(EntityLinkingError):
+            _, unnamed = link_question(linker_of(self.index), question)
         raise LowConfidenceError(
             f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
             f"{': ' if why else ''}{'; '.join(why)}.",
             confidence,
             unplaced,
             nearest,
-            **hints_for(question, REPHRASE),
+            **hints_for(unnamed, REPHRASE),
         )
 
     def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:

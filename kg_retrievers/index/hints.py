@@ -52,9 +52,26 @@ LOAD_NAMES: Hints = {
 
 _WORD = re.compile(r"[^\W\d_]+")
 
-#: Frequent function words of German, French, Spanish, Italian, Portuguese, Dutch and Scandinavian languages, folded;
-#: none is a word of English.
-_FOREIGN = frozenset(function_words("foreign"))
+#: Frequent function words of other languages.
+_WORDS_OF = {
+    language: frozenset(function_words(language))
+    for language in ("German", "French", "Spanish", "Italian", "Portuguese", "Dutch", "Scandinavian")
+}
+
+#: Languages by the beginning of the Unicode names of their letters; the first that a question has.
+_SCRIPTS = {
+    "HIRAGANA": "Japanese",
+    "KATAKANA": "Japanese",
+    "HANGUL": "Korean",
+    "CJK": "Chinese",
+    "CYRILLIC": "in Cyrillic script",
+    "ARABIC": "in Arabic script",
+    "GREEK": "Greek",
+    "DEVANAGARI": "in Devanagari script",
+}
+
+#: Words that only questions in English have.
+_ASKS_IN_ENGLISH = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how"])
 
 #: Function words of English that are words of these languages, too.
 _ELSEWHERE = frozenset(function_words("elsewhere"))
@@ -64,7 +81,7 @@ def looks_foreign(question: str) -> bool:
     """Return whether a question has more signs of another language than function words of English.
 
     Signs are words in other scripts and frequent function words of other languages. Words with a capital, but for the
-    first one, may be names and tell nothing.
+    first one, may be names and tell nothing. A question with "who", "what" and the like is English.
 
     Example:
         >>> looks_foreign("Wer leitet Team Ruby?"), looks_foreign("genre Dune"), looks_foreign("Who leads Team Ruby?")
@@ -73,14 +90,32 @@ def looks_foreign(question: str) -> bool:
     words = _plain_words(question)
     signs = sum(_is_foreign(word) for word in words)
     english = sum(len(word) > 2 for word in words & FUNCTION_WORDS - _ELSEWHERE)
-    return signs > english
+    return signs > english and not words & _ASKS_IN_ENGLISH
+
+
+def tell_language(question: str) -> str:
+    """Return a sentence on the language of a question; nothing if that seems to be English.
+
+    Example:
+        >>> tell_language("Wer leitet Team Ruby?"), tell_language("谁领导 Team Ruby"), tell_language("Who leads it?")
+        ('The question seems to be German.', 'The question seems to be Chinese.', '')
+    """
+    if not looks_foreign(question):
+        return ""
+    words = _plain_words(question)
+    letters = {unicodedata.name(letter, "").partition(" ")[0].partition("-")[0] for word in words for letter in word}
+    script = next((language for name, language in _SCRIPTS.items() if name in letters), None)
+    signs = {language: len(words & own) for language, own in _WORDS_OF.items()}
+    first, second = sorted(signs, key=lambda language: -signs[language])[:2]
+    language = script or (first if signs[first] > signs[second] else "in another language than English")
+    return f"The question seems to be {language}."
 
 
 def hints_for(question: str, in_english: Hints) -> dict[str, str]:
     """Return what to do next about a question that was not understood.
 
     Args:
-        question: The question.
+        question: The question, best without the names of entities.
         in_english: What to do about one in English. It stands beside the hint on languages where both may help, since a
             question with a sign of another language has words of English, too.
 
@@ -90,9 +125,9 @@ def hints_for(question: str, in_english: Hints) -> dict[str, str]:
     """
     if not looks_foreign(question):
         return dict(in_english)
-    if any(english_share(word) and not _is_foreign(word) for word in _plain_words(question)):
-        return {name: f"{hint} {ANOTHER_LANGUAGE[name]}" for name, hint in in_english.items()}
-    return dict(ANOTHER_LANGUAGE)
+    mixed = any(english_share(word) and not _is_foreign(word) for word in _plain_words(question))
+    told = {name: f"{tell_language(question)} {hint}".strip() for name, hint in ANOTHER_LANGUAGE.items()}
+    return {name: f"{in_english.get(name, '') if mixed else ''} {hint}".strip() for name, hint in told.items()}
 
 
 def _plain_words(question: str) -> set[str]:
@@ -104,4 +139,5 @@ def _plain_words(question: str) -> set[str]:
 
 
 def _is_foreign(word: str) -> bool:
-    return word in _FOREIGN or not unicodedata.name(word[0], "").startswith("LATIN")
+    other_script = any(not unicodedata.name(letter, "LATIN").startswith("LATIN") for letter in word)
+    return other_script or any(word in own for own in _WORDS_OF.values())

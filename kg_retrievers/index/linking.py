@@ -196,7 +196,7 @@ class EntityLinker:
     def _nothing_found(self, question: str, suggestions: Sequence[str]) -> EntityLinkingError:
         """Return the error for a question that names no entity: with the nearest names, or else with what to do."""
         next_step = NAME_AN_ENTITY if self.index.finds_near_names else LOAD_NAMES
-        hints = {} if suggestions else hints_for(question, next_step)
+        hints = hints_for(question, {} if suggestions else next_step)
         return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
 
     @property

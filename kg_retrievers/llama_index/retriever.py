@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 from langchain_core.documents import Document
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.chat_engine import CondenseQuestionChatEngine
+from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -21,6 +25,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, RefusalError
 from kg_retrievers.graph.verbalize import as_data, as_data_lines
 from kg_retrievers.llama_index.prompts import to_llama_index
+from kg_retrievers.questions.follow_up import FollowUpReader, OpenFollowUp
 
 
 def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetriever:
@@ -101,6 +106,20 @@ class LlamaIndexRetriever(BaseRetriever):
         """
         return RefusingQueryEngine.from_args(self._raising(), **{"text_qa_template": self.answer_template, **options})
 
+    def as_chat_engine(self, **options: Any) -> FollowUpChatEngine:
+        """Return a chat engine that understands follow-ups by the rules of `FollowUpReader`.
+
+        The language model rewrites a follow-up that the rules do not understand, by the engine's prompt.
+
+        Args:
+            **options: What `as_query_engine` takes. `memory` and `chat_history` go to the chat engine.
+        """
+        own = {name: options.pop(name) for name in ("memory", "chat_history") if name in options}
+        engine: Any = FollowUpChatEngine.from_defaults(self.as_query_engine(**options), llm=options.get("llm"), **own)
+        engine.follow_ups = FollowUpReader(self._retriever.index)
+        built: FollowUpChatEngine = engine
+        return built
+
     def as_tool(self, *, name: str | None = None, description: str | None = None) -> RetrieverTool:
         """Return a tool for agents, whose only argument, `input`, is the question; it says why a question is refused.
 
@@ -153,6 +172,7 @@ class RefusingQueryEngine(RetrieverQueryEngine):
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         try:
+            _check_clear(query_bundle)
             return super()._query(query_bundle)
         except RefusalError as refusal:
             text = _reason(refusal)
@@ -160,10 +180,62 @@ class RefusingQueryEngine(RetrieverQueryEngine):
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         try:
+            _check_clear(query_bundle)
             return await super()._aquery(query_bundle)
         except RefusalError as refusal:
             text = _reason(refusal)
             return AsyncStreamingResponse(_atokens(text)) if self.streaming else Response(text)
+
+
+@dataclass
+class _Unclear(QueryBundle):
+    """A follow-up that is refused."""
+
+    refusal: RefusalError | None = None
+
+
+def _check_clear(query: QueryBundle) -> None:
+    if isinstance(query, _Unclear) and query.refusal:
+        raise query.refusal
+
+
+class FollowUpChatEngine(CondenseQuestionChatEngine):
+    """LlamaIndex's `CondenseQuestionChatEngine` with the rules of `FollowUpReader` before its language model.
+
+    `response.sources[0].raw_input["query"]` is the question as it was understood. The answers of earlier questions are
+    the entities that the chat history names. A follow-up that is not clear is answered with the options. Made by
+    `LlamaIndexRetriever.as_chat_engine`.
+    """
+
+    follow_ups: FollowUpReader
+
+    def _condense_question(self, chat_history: list[ChatMessage], last_message: str) -> Any:
+        begun = self._begin(chat_history, last_message)
+        if isinstance(begun, str):
+            return begun
+        return _end(begun, super()._condense_question(chat_history, last_message))
+
+    async def _acondense_question(self, chat_history: list[ChatMessage], last_message: str) -> Any:
+        begun = self._begin(chat_history, last_message)
+        if isinstance(begun, str):
+            return begun
+        return _end(begun, await super()._acondense_question(chat_history, last_message))
+
+    def _begin(self, chat_history: Sequence[ChatMessage], question: str) -> str | OpenFollowUp:
+        exchanges = list[tuple[str, str]]()
+        for message in chat_history:
+            if message.role == MessageRole.USER:
+                exchanges.append((message.content or "", ""))
+            elif message.role == MessageRole.ASSISTANT and exchanges:
+                exchanges[-1] = exchanges[-1][0], message.content or ""
+        return self.follow_ups.begin(question, self.follow_ups.turns_of(exchanges))
+
+
+def _end(begun: OpenFollowUp, written: str) -> str | QueryBundle:
+    try:
+        return begun.end(written)
+    except RefusalError as refusal:
+        return _Unclear(begun.question, refusal=refusal)
 
 
 def _reason(refusal: RefusalError) -> str:

@@ -51,7 +51,7 @@ QUESTION = "Who starred in Amélie?"
 CAST = ["Audrey Tautou", "Mathieu Kassovitz", "Dominique Pinon"]
 TRIPLES = [["Amélie", "starring", name] for name in CAST]
 UNKNOWN = "Who directed Xyzzyplugh?"
-STAGES = ["prepare", "generate_pattern", "match_subgraphs", "verbalize", "answer", "check_citations"]
+STAGES = ["prepare", "understand", "generate_pattern", "match_subgraphs", "verbalize", "answer", "check_citations"]
 STARRING = '{"triples": [["Amélie", "starring", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
 DIRECTED = Pattern.of(("Amélie", "directed by", Unknown("director")), target="director")
 
@@ -98,7 +98,7 @@ def test_schemas_ask_for_the_question_alone(retriever: SimGRAGRetriever) -> None
     workflow = build_workflow(retriever)
     given = workflow.get_input_jsonschema()
     assert given["required"] == ["question"]
-    assert set(given["properties"]) == {"question", "k", "seed_entities", "min_confidence", "pattern"}
+    assert set(given["properties"]) == {"question", "k", "seed_entities", "min_confidence", "pattern", "turns"}
     assert {"answer", "citations", "documents", "cost"} <= set(workflow.get_output_jsonschema()["properties"])
 
 
@@ -201,7 +201,7 @@ async def test_bad_inputs_are_refused(retriever: SimGRAGRetriever, asynchronous:
 
 def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"interrupt_before": ["match"]}, r"'match'.*the nodes are \['prepare', 'generate_pattern'"),
+        ({"interrupt_before": ["match"]}, r"'match'.*the nodes are \['prepare', 'understand'"),
         ({"interrupt_before": "answer"}, "list of nodes"),
         ({"answerer": "openai:gpt-4.1-mini"}, "load_chat_model"),
         ({"fallback": "simgrag"}, "fallback must be"),
@@ -521,6 +521,7 @@ async def test_a_second_question_starts_clean(retriever: SimGRAGRetriever, async
     for question in (QUESTION, UNKNOWN, "Who directed Her?"):
         got = await run(workflow, asynchronous, {"question": question}, thread())
         expected = fresh.invoke({"question": question})
+        assert got.pop("turns")[-1:] == expected.pop("turns")
         assert _without_time(got) == _without_time(expected)
     again = await run(workflow, asynchronous, first, thread())
     assert again["answer"] == "Jean-Pierre Jeunet"
@@ -698,10 +699,11 @@ def test_streams(retriever: SimGRAGRetriever) -> None:
     assert "".join(text for text, _ in tokens) == reply(1)
     assert {node for _, node in tokens} == {"answer"}
     events = [part for mode, part in parts if mode == "custom"]
-    assert [event["node"] for event in events] == ["generate_pattern", "match_subgraphs", "answer"]
-    assert events[0]["pattern"]["target"] == "entity 1"
-    assert "documents" not in events[1]
-    assert events[1]["answers"] == CAST
+    assert [event["node"] for event in events] == ["understand", "generate_pattern", "match_subgraphs", "answer"]
+    assert events[0]["asked_as"] == QUESTION
+    assert events[1]["pattern"]["target"] == "entity 1"
+    assert "documents" not in events[2]
+    assert events[2]["answers"] == CAST
 
 
 def _of(parts: list[Any], mode: str) -> list[Any]:

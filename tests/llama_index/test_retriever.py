@@ -19,7 +19,7 @@ from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
-from llama_index.core.chat_engine import CondenseQuestionChatEngine
+from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine
 from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata, MessageRole, MockLLM
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.prompts import PromptTemplate
@@ -303,6 +303,62 @@ async def test_a_chat_over_the_engine_says_why_a_question_is_refused(
     chat = CondenseQuestionChatEngine.from_defaults(engine, llm=RecordingLLM(replies=[NO_ENTITY]))
     response = await chat.achat(NO_ENTITY) if asynchronous else chat.chat(NO_ENTITY)
     assert response.response.startswith(f"{NOT_UNDERSTOOD} No entity of the graph was found")
+
+
+@both
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
+async def test_a_chat_understands_follow_ups_without_asking_the_model(
+    retriever: SimGRAGRetriever, streaming: bool, asynchronous: bool
+) -> None:
+    llm = RecordingLLM(replies=["It was Jean-Pierre Jeunet.", "Audrey Tautou and others."])
+    chat = as_llama_index(retriever).as_chat_engine(llm=llm, streaming=streaming)
+    for question in ("Who directed Amélie?", "and who starred in it?"):
+        response = await say(chat, question, streaming, asynchronous)
+    assert response.sources[0].raw_input["query"] == "who starred in Amélie?"
+    assert len(llm.asked) == 2
+    assert EVIDENCE in llm.asked[1]
+
+
+@both
+async def test_a_chat_asks_the_model_of_a_follow_up_that_the_rules_leave_open(
+    retriever: SimGRAGRetriever, asynchronous: bool
+) -> None:
+    answers = "Her and Adaptation"
+    llm = RecordingLLM(replies=[answers, "Who starred in Her?", "Who starred in Amélie?"])
+    chat = as_llama_index(retriever).as_chat_engine(llm=llm)
+    await say(chat, "Which films did Spike Jonze direct?", False, asynchronous)
+    response = await say(chat, "Who starred in it?", False, asynchronous)
+    assert response.sources[0].raw_input["query"] == "Who starred in Her?"
+    chat.reset()
+    history = [ChatMessage(content="Which films did Spike Jonze direct?"), ChatMessage(answers, role="assistant")]
+    response = await say(chat, "Who starred in it?", False, asynchronous, history)
+    assert response.response.startswith(f"{NOT_UNDERSTOOD} 'it' may mean 'Spike Jonze' or 'Her' or 'Adaptation'.")
+    assert len(llm.asked) == 3  # no cast of Her is known
+
+
+@both
+async def test_the_engine_that_condenses_and_shows_context_works(
+    retriever: SimGRAGRetriever, asynchronous: bool
+) -> None:
+    llm = RecordingLLM(replies=["Jeunet", "Who starred in Amélie?", "Audrey Tautou"])
+    chat = CondensePlusContextChatEngine.from_defaults(as_llama_index(retriever), llm=llm)
+    await say(chat, "Who directed Amélie?", False, asynchronous)
+    response = await say(chat, "and who starred in it?", False, asynchronous)
+    assert response.response == "Audrey Tautou"
+    assert EVIDENCE in llm.asked[-1]
+
+
+async def say(chat: Any, text: str, streaming: bool, asynchronous: bool, history: Any = None) -> Any:
+    """Say something in a chat, and read the whole reply."""
+    if not streaming:
+        return await chat.achat(text, history) if asynchronous else chat.chat(text, history)
+    if not asynchronous:
+        response = chat.stream_chat(text, history)
+        "".join(response.response_gen)
+        return response
+    response = await chat.astream_chat(text, history)
+    "".join([part async for part in response.async_response_gen()])
+    return response
 
 
 @both

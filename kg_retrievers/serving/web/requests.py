@@ -21,6 +21,7 @@ from kg_retrievers import errors
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data
+from kg_retrievers.questions.follow_up import MOST_TURNS, Turn
 from kg_retrievers.serving.workers import BusyError
 
 _LOGGER = logging.getLogger(__name__)
@@ -112,6 +113,7 @@ class Ask(Strict):
         k: How much evidence is wanted.
         min_confidence: How likely right the answers must be.
         seed_entities: The entities that it is about.
+        turns: The last questions before it, as the answers gave them under "turn".
         edited: What a person wrote in place of a stage, as a text, by its key in the state: see `FORMS`.
     """
 
@@ -120,6 +122,7 @@ class Ask(Strict):
     k: Annotated[int, Field(ge=1, le=50)] | None = None
     min_confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     seed_entities: Annotated[list[Name], Field(max_length=20)] | None = None
+    turns: Annotated[list[Turn], Field(max_length=MOST_TURNS)] = Field(default_factory=list)
     edited: EditedTexts = Field(default_factory=dict)
 
 

@@ -14,6 +14,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.verbalize import one_line
+from kg_retrievers.index.hints import tell_language
 from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.web.requests import FORMS, Ask, read_text, write_text
 from kg_retrievers.serving.workers import Event
@@ -52,6 +53,7 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
     retriever = workflow.retriever
     given = {key: read_text(key, text) for key, text in ask.edited.items()}
     given |= ask.model_dump(include={"k", "min_confidence", "seed_entities"}, exclude_none=True)
+    given["turns"] = ask.turns
     if ask.seed_entities:
         given["seed_entities"] = [resolve(retriever.index, seed) for seed in ask.seed_entities]
     stages = [stage.name for stage in retriever.running_stages]
@@ -139,8 +141,11 @@ def _document(document: Document) -> dict[str, Any]:
 def _answer(state: Mapping[str, Any]) -> Event:
     """Return the last event: the answer with its citations, or why there is none and what to do next."""
     documents, answer = state.get("documents") or [], state.get("answer") or ""
+    asked_as, asked = state.get("asked_as"), state.get("question")
     event: Event = {
         "event": "answer",
+        "asked_as": asked_as if asked_as != asked else None,
+        "turn": state["turns"][-1] if asked_as and state["turns"] else None,
         "answer": answer[:CHARACTERS],
         "answers": [one_line(name)[:CHARACTERS] for name in (state.get("answers") or [])[:CITATIONS]],
         "explanation": (state.get("explanation") or "")[:CHARACTERS],
@@ -160,7 +165,9 @@ def _answer(state: Mapping[str, Any]) -> Event:
         "cost": state.get("cost"),
     }
     if not documents:
-        event |= {"reason": _reason(state), "next_step": _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])}
+        language = tell_language(asked or "") if answer == NOT_UNDERSTOOD else ""
+        step = f"{language} Ask in English." if language else _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])
+        event |= {"reason": _reason(state), "next_step": step}
     return event
 
 

@@ -216,6 +216,37 @@ def test_a_key_is_read_back_as_it_is_shown() -> None:
         assert client.post("/api/ask", json=asked).status_code == 200
 
 
+def test_a_follow_up_is_understood_by_the_turns_that_are_sent_along(client: TestClient) -> None:
+    first = ask(client, question="Who directed Her?")[-1]
+    assert first["asked_as"] is None
+    assert first["turn"] == {"question": "Who directed Her?", "entities": [], "answers": ["Spike Jonze"]}
+    second = ask(client, question="And when was it released?", turns=[first["turn"]])[-1]
+    assert (second["asked_as"], second["answers"]) == ("when was Her released?", ["2013"])
+    unclear = ask(client, question="Where was she born?", turns=[{**first["turn"], "answers": ["Her", "Alien"]}])[-1]
+    assert "'she' may mean 'Her' or 'Alien'" in unclear["reason"]
+    assert unclear["turn"] is None
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [{"question": "Who?"}],
+        [{"question": "x" * 2_001, "entities": [], "answers": []}],
+        [{"question": "Who?", "entities": [], "answers": ["Her"] * 51}],
+        [{"question": "Who?", "entities": [], "answers": []}] * 6,
+    ],
+)
+def test_turns_are_bounded(client: TestClient, turns: list[dict[str, Any]]) -> None:
+    response = client.post("/api/ask", json={"question": "Who directed Her?", "turns": turns})
+    assert response.status_code == 400
+    assert "turns" in response.json()["error"]
+
+
+def test_a_question_in_another_language_is_told_so(client: TestClient) -> None:
+    answer = ask(client, question="Wer hat bei Her die Regie?")[-1]
+    assert answer["next_step"] == "The question seems to be German. Ask in English."
+
+
 @pytest.mark.parametrize("asked", [{"entity": "zzzqx"}, {"entity": "Her", "method": "nonsense"}])
 def test_what_is_unknown_is_answered_with_a_next_step(client: TestClient, asked: dict[str, str]) -> None:
     response = client.post("/api/why-not", json={"question": "Who directed Her?", **asked})

@@ -175,6 +175,24 @@ def test_a_refusal_says_why_and_what_next(shown: BrowserPage) -> None:
     shown.keep_picture("page-refused")
 
 
+def test_a_conversation_goes_on_until_a_new_one_begins(shown: BrowserPage) -> None:
+    assert not shown.page.is_visible("#conversation")
+    ask(shown, "Who directed Her?")
+    assert texts(shown, "#last-question") == ["Who directed Her?"]
+    ask(shown, "And when was it released?")
+    assert texts(shown, ".result .understood") == ["Understood as: when was Her released?"]
+    assert texts(shown, ".result .text") == ["2013"]
+    assert "when+was+Her+released" in shown.page.url
+    shown.keep_picture("page-conversation")
+    shown.page.focus("#new-conversation")
+    shown.page.keyboard.press("Enter")
+    assert not shown.page.is_visible("#conversation")
+    assert shown.page.evaluate("document.activeElement.id") == "question"
+    ask(shown, "When was it released?")
+    assert texts(shown, ".result .understood") == []
+    assert texts(shown, ".result .text") == ["The question was not understood."]
+
+
 def test_the_address_holds_the_question_and_the_method(shown: BrowserPage, server: WebServer) -> None:
     ask(shown, QUESTION, "rog")
     address = shown.page.url

@@ -3,8 +3,9 @@ import { counted, freshId, make, percent, problem, say, words } from "./elements
 import { post, stream } from "./server.js";
 import { whyNot } from "./explore.js";
 
-// Returns the view of one question to one method: `element`, `run()` and `stop()`.
-export function answerView(question, method, { small = false } = {}) {
+// Returns the view of one question to one method: `element`, `run()` and `stop()`. `turns` are the questions before it;
+// `ended` takes the event of the answer.
+export function answerView(question, method, { small = false, turns = [], ended = () => {} } = {}) {
   const parts = {
     result: make("section", { class: "card result", "aria-label": "Answer", hidden: true }),
     stages: make("ol", { class: "stages" }),
@@ -16,7 +17,7 @@ export function answerView(question, method, { small = false } = {}) {
   const steps = make("section", { class: "card", "aria-label": "Stages" }, make("h3", {}, "How it was found"), parts.stages);
   const side = make("div", { class: "side" }, title, parts.result, parts.problem, steps, parts.more);
   const element = make("article", { class: small ? "answer small" : "answer", "aria-label": `Answer of ${method}` }, side, parts.graph);
-  const state = { question, method, small, parts, element, view: null, data: null, controller: null, edited: {}, run };
+  const state = { question, method, small, ended, parts, element, view: null, data: null, controller: null, edited: {}, run };
 
   async function run(edited = {}) {
     stop();
@@ -25,7 +26,7 @@ export function answerView(question, method, { small = false } = {}) {
     const { signal } = state.controller;
     begin(state);
     try {
-      for await (const event of stream("api/ask", { question, method, edited }, signal)) show(state, event);
+      for await (const event of stream("api/ask", { question, method, turns, edited }, signal)) show(state, event);
     } catch (error) {
       if (error.name === "AbortError") return;
       failed(state, error);
@@ -144,10 +145,15 @@ function answered(state, event) {
   result.hidden = false;
   const text = make("p", { class: event.refused ? "text none" : "text", dir: "auto" }, event.answer);
   const shown = [event.table ? table(event.table) : text, confidence(event.confidence), ...notes(event), citations(state, event)];
+  if (event.asked_as) {
+    state.question = event.asked_as;
+    shown.unshift(make("p", { class: "soft understood" }, "Understood as: ", make("bdi", {}, event.asked_as)));
+  }
   result.replaceChildren(...shown.filter((part) => part !== null));
   if (event.refused) refused(state, event);
   for (const row of stages.querySelectorAll(".waiting, .running")) row.className = "skipped";
   if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused }));
+  state.ended(event);
   say(`Answer: ${event.answer}`);
 }
 

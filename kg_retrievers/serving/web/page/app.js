@@ -7,7 +7,11 @@ import { get } from "./server.js";
 // The most methods side by side.
 const MOST_COMPARED = 4;
 
-const state = { about: null, views: [] };
+// How many questions follow-ups may refer to, and how much of them is sent along.
+const MOST_TURNS = 5;
+const MOST_SENT = 30_000;
+
+const state = { about: null, views: [], turns: [] };
 
 async function begin() {
   byId("ask").addEventListener("submit", (event) => {
@@ -18,6 +22,7 @@ async function begin() {
   byId("compare-run").addEventListener("click", () => ask(checked()));
   byId("method").addEventListener("change", describeMethod);
   byId("open-schema").addEventListener("click", openSchema);
+  byId("new-conversation").addEventListener("click", newConversation);
   try {
     state.about = await get("api/about");
     showAbout(state.about);
@@ -72,7 +77,9 @@ function ask(methods) {
   if (!input.reportValidity() || !input.value.trim() || !methods.length) return;
   for (const view of state.views) view.remove();
   const small = methods.length > 1;
-  state.views = methods.map((method) => answerView(input.value.trim(), method, { small }));
+  const { turns } = state;
+  const ended = (event) => goOn(turns, event, methods);
+  state.views = methods.map((method, place) => answerView(input.value.trim(), method, { small, turns, ended: place ? undefined : ended }));
   document.body.classList.add("asked");
   const results = byId("results");
   results.className = small ? "compared" : "";
@@ -81,6 +88,31 @@ function ask(methods) {
   intoAddress(input.value.trim(), methods);
   say("Asking");
   for (const view of state.views) view.run();
+}
+
+// Keeps what the next question may refer to. The address holds the question as it was understood.
+function goOn(turns, { turn, asked_as: whole }, methods) {
+  if (!turn) return;
+  state.turns = [...turns, turn].slice(-MOST_TURNS);
+  while (JSON.stringify(state.turns).length > MOST_SENT) state.turns.shift();
+  showConversation();
+  if (whole) history.replaceState(null, "", fragmentOf(whole, methods));
+}
+
+function showConversation() {
+  byId("last-question").textContent = state.turns.at(-1)?.question ?? "";
+  byId("conversation").hidden = !state.turns.length;
+}
+
+function newConversation() {
+  for (const view of state.views) view.remove();
+  Object.assign(state, { views: [], turns: [] });
+  showConversation();
+  document.body.classList.remove("asked");
+  history.pushState(null, "", location.pathname);
+  byId("question").value = "";
+  byId("question").focus();
+  say("New conversation");
 }
 
 function chooseCompared() {
@@ -100,9 +132,11 @@ function limitCompared() {
 
 // Keeps the question and the methods behind the # of the address, which is not sent to any server.
 function intoAddress(question, methods) {
-  const fragment = `#${new URLSearchParams({ q: question, m: methods.join(",") })}`;
+  const fragment = fragmentOf(question, methods);
   if (location.hash !== fragment) history.pushState(null, "", fragment);
 }
+
+const fragmentOf = (question, methods) => `#${new URLSearchParams({ q: question, m: methods.join(",") })}`;
 
 function fromAddress() {
   const told = new URLSearchParams(location.hash.slice(1));
