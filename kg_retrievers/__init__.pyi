@@ -3,6 +3,7 @@ from .agents import build_router as build_router
 from .agents import build_workflow as build_workflow
 from .agents import load_chat_model as load_chat_model
 from .agents.middleware import KnowledgeGraphMiddleware as KnowledgeGraphMiddleware
+from .agents.toolkit import KnowledgeGraphToolkit as KnowledgeGraphToolkit
 from .bulk import LocalWorkers as LocalWorkers
 from .bulk.ray_workers import RayWorkers as RayWorkers
 from .chains import ExtractiveAnswerer as ExtractiveAnswerer
