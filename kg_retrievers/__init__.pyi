@@ -2,6 +2,7 @@ from .agents import Budget as Budget
 from .agents import build_router as build_router
 from .agents import build_workflow as build_workflow
 from .agents import load_chat_model as load_chat_model
+from .agents.explore import explore_agent as explore_agent
 from .agents.middleware import KnowledgeGraphMiddleware as KnowledgeGraphMiddleware
 from .agents.toolkit import KnowledgeGraphToolkit as KnowledgeGraphToolkit
 from .bulk import LocalWorkers as LocalWorkers
