@@ -47,6 +47,7 @@ from .index import StaticEmbeddings as StaticEmbeddings
 from .index import default_embeddings as default_embeddings
 from .index import local_embeddings as local_embeddings
 from .llama_index import as_llama_index as as_llama_index
+from .llama_index import as_llama_index_tools as as_llama_index_tools
 from .methods.g_retriever.graph_prompt.examples import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt.examples import graph_prompt_examples as graph_prompt_examples
 from .methods.g_retriever.graph_prompt.language_model import CausalLM as CausalLM
