@@ -270,7 +270,7 @@ def _check(index: GraphIndex) -> Any:
         last = state["messages"][-1]
         reason = None
         if state.get("stopped"):
-            checked = {**nothing, "answer": STOPPED}
+            checked: CitedAnswer = {**nothing, "answer": STOPPED}
             if found is not None:
                 cited = [{"triple": one.triple} for one in found.citations]
                 draft = {"answer": found.answer, "answers": [one.label for one in found.answers], "citations": cited}

@@ -188,8 +188,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
         elif isinstance(index.reader, Executor):
             executor = index.reader
         fields: dict[str, Any] = {"index": index, "llm": llm, "executor": executor, "method": method}
+        fields |= {"max_tokens": max_tokens}
         try:
-            super().__init__(**fields, max_tokens=max_tokens)
+            super().__init__(**fields)
         except ValidationError as error:
             raise InvalidArgumentError(f"{who}: {reasons(error)}") from None
 
