@@ -33,7 +33,7 @@ from kg_retrievers.index.hints import looks_foreign
 
 OneFact = TypeVar("OneFact", bound=results.Fact)
 
-#: What an agent does next, by the error.
+#: The next step of an agent, by the error.
 STEPS: Mapping[type[KGRetrieversError], str] = {
     EntityLinkingError: "Call search_entities with the name, and use a name or key that it gives.",
     LowConfidenceError: "Call relations_of with the words that were not understood, then facts or run_pattern; or ask "
@@ -50,7 +50,7 @@ _WHO = re.compile(r"(?:[A-Z][A-Za-z]*[a-z][A-Z]\w*(?:\.\w+)?|Pattern|Operation|p
 
 
 def told(error: KGRetrieversError, question: str = "") -> results.Refusal:
-    """Return what an error says, and what an agent does next.
+    """Return the reason of an error and the next step of an agent.
 
     Example:
         >>> told(NoEvidenceError("SimGRAGRetriever: nothing fits.", hint_python="Raise k=.")).reason
@@ -76,7 +76,7 @@ def refused(question: str, refusal: RefusalError) -> results.Answer:
 
 
 def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answer:
-    """Return an answer from what a cited answer chain says of these Documents."""
+    """Return the answer of a cited answer chain from these Documents as a result."""
     answers, citations = _named_answers(cited["answers"], documents), cited["citations"]
     return results.Answer(
         answer=cited["answer"],
@@ -100,7 +100,7 @@ def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answ
 
 
 def value_of(value: Any) -> Any:
-    """Return what an operation or a query gives, with as many items as a result may hold."""
+    """Return the value of an operation or a query, with as many items as a result may hold."""
     if is_table(value):
         rows = value["rows"]
         return {"columns": value["columns"], "rows": rows[:MOST_ITEMS], "left_out": max(len(rows) - MOST_ITEMS, 0)}

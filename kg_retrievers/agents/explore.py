@@ -56,7 +56,7 @@ MOST_CALLS = 8
 #: How often the model is asked for a final answer if its citations fail.
 ATTEMPTS = 2
 
-#: What an agent may use by default.
+#: The default budget of an agent.
 BUDGET = Budget(llm_calls=12, tokens=100_000, seconds=120)
 
 
@@ -174,7 +174,7 @@ def explore_agent(
 
 
 def _start(prompt: str) -> Any:
-    """Return the first node: it checks the question and clears what an earlier one left on the thread."""
+    """Return the first node, which checks the question and clears the state of an earlier one."""
 
     def start(state: State) -> dict[str, Any]:
         question = state.get("question")
@@ -189,7 +189,7 @@ def _start(prompt: str) -> Any:
 
 
 def _ask(model: Runnable[Any, Any]) -> Work:
-    """Return the node that asks the model; the second time for an answer with what was wrong."""
+    """Return the node that asks the model, and tells it if its last answer was wrong."""
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         messages = list(state["messages"])
@@ -251,7 +251,7 @@ class _Facts:
         self._numbers = {tuple(triple): number for number, triple in enumerate(citable, 1)}
 
     def mark(self, fact: Fact) -> str:
-        """Return what stands before a fact in a message."""
+        """Return the number of a fact as it stands in a message."""
         if fact.triple not in self._numbers:
             self._numbers[fact.triple] = len(self.citable) + 1
             self.citable.append(list(fact.triple))
@@ -309,7 +309,7 @@ def _checked(reply: str, shown: ShownEvidence, documents: list[Document]) -> Cit
 
 
 def _documents(index: GraphIndex, question: str, shown: ShownEvidence, found: Answer | None) -> list[Document]:
-    """Return all facts that were shown as one Document, with what the last operation gave."""
+    """Return all facts that were shown as one Document, with the value of the last operation."""
     if not shown.citable:
         return []
     triples = [Triple(*triple) for triple in shown.citable]

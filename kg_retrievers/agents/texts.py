@@ -69,6 +69,8 @@ def _row(cells: Iterable[Any]) -> str:
 
 @_lines.register
 def _entities(result: results.FoundEntities, mark: Mark) -> Iterable[str]:
+    if not result.entities:
+        yield "Nothing is called so. Try other words, or relations_of for the types of the graph."
     for one in result.entities:
         said = [one.label]
         said += [f"key {one.key}"] if one.key != one.label else []
