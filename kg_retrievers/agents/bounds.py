@@ -21,13 +21,11 @@ MOST_CHARACTERS = 10_000
 
 _TEXT = Field(min_length=1, max_length=MOST_CHARACTERS, pattern=r"\S")
 
-# What tools and services take, with the bounds that are checked and the words that a model reads.
-_Limit = Field(ge=1, le=1_000)
+# The arguments that tools share, with the bounds that are checked and the words that a model reads.
 QuestionText = Annotated[str, _TEXT, Field(description="A full sentence in English.")]
 Entity = Annotated[str, _TEXT, Field(description="An entity by its key or name.")]
 Relation = Annotated[str | SkipJsonSchema[None], Field(max_length=MOST_CHARACTERS, description="Only this relation.")]
-MaxTokens = Annotated[int, Field(ge=LEAST_TOKENS, le=MOST_TOKENS)]
-Limit = Annotated[int, _Limit]
+Limit = Annotated[int, Field(ge=1, le=1_000)]
 
 R = TypeVar("R", bound=Result)
 
