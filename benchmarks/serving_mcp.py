@@ -1,6 +1,7 @@
 """What the server of `kg-retrievers mcp --http` does under load, beside the bare retriever in the same run.
 
     python -m benchmarks.serving_mcp [--seconds 60] [--clients 50] [--graph FILE]
+    python -m benchmarks.serving_mcp --tools [--graph FILE]     # only the tokens of tools/list; the sample by default
 
 As `benchmarks/serving.py` does, with the official SDK's client: each has a session of its own, and every fifth call is
 a bad one. A bad call must be told as an error of the tool or of the protocol; a good one must give the answers of the
@@ -35,16 +36,21 @@ from benchmarks.serving import (
     started,
     watch_memory,
 )
+from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.examples import example_questions
+from kg_retrievers.serving.mcp.server import GraphServer
+from kg_retrievers.serving.service import GraphService
 
 #: Calls that cannot be answered: the tool and its arguments.
 BAD: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ask", {"question": ""}),
     ("ask", {}),
     ("ask", {"question": ["a", "list"]}),
-    ("ask", {"question": "Who?", "method": "simrag"}),
+    ("ask", {"question": "Who?", "qestion": "Who?"}),
     ("ask", {"question": "x" * 100_000}),
-    ("neighbors", {"entity": "Xyzzyplugh the Unheard-of"}),
+    ("facts", {"entity": "Xyzzyplugh the Unheard-of"}),
     ("no_such_tool", {}),
 )
 
@@ -59,7 +65,9 @@ async def ask(client: Client, question: str, expected: list[str], phase: Phase) 
         phase.errors[f"ask: {type(error).__name__}"] += 1
         return
     phase.milliseconds.append(1000 * (time.perf_counter() - began))
-    told = [one["label"] for one in (result.structured_content or {}).get("answers", [])]
+    lines = getattr(result.content[0], "text", "").split("\n")
+    said = next((line.removeprefix("Answer: ") for line in lines if line.startswith("Answer: ")), "")
+    told = said.split("; ") if expected else []
     if result.is_error or told != expected[: len(told)] or bool(told) != bool(expected):  # a long list is cut
         phase.errors["ask: an error" if result.is_error else "ask: other answers"] += 1
 
@@ -130,13 +138,27 @@ async def measure(address: str, expected: Mapping[str, list[str]], options: argp
     print(f"memory in MB: before {began:.0f}; each 10 s {', '.join(over_time)}; after {resident(pid):.0f}")
 
 
+async def count_tools(graph: KnowledgeGraph) -> None:
+    """Print the estimated tokens of `tools/list`, in all and of each tool."""
+    async with Client(GraphServer(GraphService(GraphIndex.build(graph, default_embeddings())))) as client:
+        listed = await client.list_tools()
+    print("| tool | tokens |\n|---|---|")
+    for tool in listed.tools:
+        print(f"| `{tool.name}` | {approximate_tokens(tool.model_dump_json(by_alias=True, exclude_none=True))} |")
+    print(f"| `tools/list` | {approximate_tokens(listed.model_dump_json(by_alias=True, exclude_none=True)):,} |")
+
+
 def main() -> None:
     """Start the server, measure, and stop it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60, help="how long the clients ask (default: 60)")
     parser.add_argument("--clients", type=int, default=50, help="how many ask at once (default: 50)")
-    parser.add_argument("--graph", type=Path, default=DATA / "metaqa" / "kb.txt", help="a file of triples")
+    parser.add_argument("--graph", type=Path, help="a file of triples (default: that of MetaQA)")
+    parser.add_argument("--tools", action="store_true", help="only count the tokens of tools/list")
     options = parser.parse_args()
+    if options.tools:
+        return asyncio.run(count_tools(KnowledgeGraph.from_file(options.graph) if options.graph else load_graph()))
+    options.graph = options.graph or DATA / "metaqa" / "kb.txt"
     for name in ("kg_retrievers.refusals", "mcp", "httpx"):
         logging.getLogger(name).setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as name:

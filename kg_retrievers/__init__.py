@@ -25,6 +25,7 @@ _NEED_EXTRAS = frozenset(
         "RayWorkers",
         "SparqlExecutor",
         "as_llama_index",
+        "as_llama_index_tools",
         "graph_prompt_examples",
     }
 )

@@ -2,7 +2,9 @@ from .agents import Budget as Budget
 from .agents import build_router as build_router
 from .agents import build_workflow as build_workflow
 from .agents import load_chat_model as load_chat_model
+from .agents.explore import explore_agent as explore_agent
 from .agents.middleware import KnowledgeGraphMiddleware as KnowledgeGraphMiddleware
+from .agents.toolkit import KnowledgeGraphToolkit as KnowledgeGraphToolkit
 from .bulk import LocalWorkers as LocalWorkers
 from .bulk.ray_workers import RayWorkers as RayWorkers
 from .chains import ExtractiveAnswerer as ExtractiveAnswerer
@@ -45,6 +47,7 @@ from .index import StaticEmbeddings as StaticEmbeddings
 from .index import default_embeddings as default_embeddings
 from .index import local_embeddings as local_embeddings
 from .llama_index import as_llama_index as as_llama_index
+from .llama_index import as_llama_index_tools as as_llama_index_tools
 from .methods.g_retriever.graph_prompt.examples import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt.examples import graph_prompt_examples as graph_prompt_examples
 from .methods.g_retriever.graph_prompt.language_model import CausalLM as CausalLM

@@ -1,4 +1,7 @@
-"""LangGraph: the workflow of any retriever, and a router over several; middleware for agents stands in `middleware`."""
+"""LangGraph: the workflow of any retriever, and a router over several.
+
+Tools stand in `toolkit`, an agent that uses them in `explore`, and middleware for other agents in `middleware`.
+"""
 
 from kg_retrievers.agents.language_model import load_chat_model as load_chat_model
 from kg_retrievers.agents.router import build_router as build_router

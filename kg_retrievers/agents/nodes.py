@@ -15,14 +15,14 @@ from langgraph.types import Overwrite
 
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
 from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswerer, check_answer, check_draft, no_answer
-from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
+from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, show_evidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.refusals import Reason, read_reason, summarize_failures, summarize_refusals
-from kg_retrievers.core.replies import refusal_of
+from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
-from kg_retrievers.errors import BudgetError, RefusalError
+from kg_retrievers.errors import BudgetError, NoEvidenceError, RefusalError
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import PartRequest
 from kg_retrievers.questions.follow_up import FollowUpReader, with_turn
@@ -154,7 +154,31 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     return work
 
 
-def record_refusal(state: State, retriever: BaseKGRetriever, name: str, error: RefusalError) -> dict[str, Any]:
+def run_agent(agent: Runnable[Any, Any], name: str) -> Work:
+    """Return the node of an agent that is the last resort; its answer goes to the check of citations as a draft."""
+
+    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+        output = yield Call(agent.with_config(callbacks=[counter]), {"question": state["question"]})
+        documents = output.get("documents") or []
+        if not documents or not output.get("answers"):
+            text = output.get("reason") or output.get("stopped") or output.get("answer") or NO_ANSWER
+            return record_refusal(state, agent, name, NoEvidenceError(text))
+        shown = show_evidence(documents, "numbered")
+        return {
+            "documents": documents,
+            "evidence": shown.text,
+            "citable": shown.citable,
+            "draft": {key: output[key] for key in ("answer", "answers", "explanation", "citations")},
+            "attempts": ATTEMPTS,
+            "retriever": name,
+            "reason": None,
+            "refusal": None,
+        }
+
+    return work
+
+
+def record_refusal(state: State, retriever: object, name: str, error: RefusalError) -> dict[str, Any]:
     """Return the update where a retriever refuses the question: the reasons of all, the most telling first."""
     before: dict[str, Reason] = state.get("refusals") or {}
     reason = read_reason(error, retriever)
@@ -216,16 +240,16 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
             draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
         parse, documents = parse_answers.get(state.get("retriever") or ""), state.get("documents") or []
         checked = check_answer(draft, shown, parse_answers=parse, documents=documents)
-        problem = _problem(checked, is_text=isinstance(draft, str))
+        problem = citation_problem(checked, is_text=isinstance(draft, str))
         if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
             return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
         reason = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
-        return _final(state, reason=reason, **checked)
+        return final(state, reason=reason, **checked)
 
     return check
 
 
-def _problem(checked: CitedAnswer, is_text: bool) -> str | None:
+def citation_problem(checked: CitedAnswer, is_text: bool) -> str | None:
     """Return what is wrong with the citations of an answer; a text need not cite."""
     rejected = checked["rejected_citations"]
     if rejected == 1:
@@ -244,10 +268,11 @@ def refuse(state: State) -> dict[str, Any]:
     if stopped:
         refused["answer"] = STOPPED
     reason = state.get("reason") or (None if stopped else "Nothing in the graph fits the question.")
-    return _final(state, **refused) | {"reason": reason}
+    return final(state, **refused) | {"reason": reason}
 
 
-def _final(state: State, **values: Any) -> dict[str, Any]:
+def final(state: State, **values: Any) -> dict[str, Any]:
+    """Return what the last node of a run writes; the turn of the question joins those before it."""
     ended = {**values, "draft": None, "feedback": None, "cost": cost_of(state), "turns": state.get("turns") or []}
     if asked_as := state.get("asked_as"):
         given = (state.get("seed_entities") or []) if "seed_entities" in state["given"] else []

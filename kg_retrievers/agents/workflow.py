@@ -22,6 +22,7 @@ from kg_retrievers.agents.nodes import (
     check_citations,
     prepare,
     refuse,
+    run_agent,
     run_retriever,
     run_stage,
     understand,
@@ -208,6 +209,14 @@ class WorkflowBuilder:
             "understand", lambda state: after if state.get("asked_as") else "refuse", [after, "refuse"]
         )
 
+    def add_fallback(self, fallback: BaseKGRetriever | CompiledStateGraph[Any, Any, Any, Any], name: str) -> None:
+        """Add the node of a second retriever, called by its name in the state, or of an agent."""
+        if isinstance(fallback, BaseKGRetriever):
+            calls_model = any(stage.calls_model for stage in fallback.stages)
+            self.add("fallback", run_retriever(fallback, name), calls_model)
+        else:
+            self.add("fallback", run_agent(fallback, fallback.name), calls_model=True)
+
     def add_answering(
         self,
         style: EvidenceStyle,
@@ -278,7 +287,7 @@ def build_workflow(
     retriever: BaseKGRetriever,
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
     *,
-    fallback: BaseKGRetriever | None = None,
+    fallback: BaseKGRetriever | CompiledStateGraph[Any, Any, Any, Any] | None = None,
     llm: BaseLanguageModel[Any] | None = None,
     evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
@@ -306,7 +315,8 @@ def build_workflow(
         retriever: Any retriever of this package.
         answerer: An answerer with citations or without; or a language model, for `LLMCitedAnswerer(llm)`; or None for
             the entities that the best evidence proposes, without a model.
-        fallback: Asked where the retriever finds nothing.
+        fallback: Asked if the retriever finds nothing: a retriever, or an agent such as `explore_agent(...)`, whose
+            answer is checked and taken as it is.
         llm: Rewrites the follow-ups that the rules of `FollowUpReader` do not understand; the language model of the
             answerer by default.
         evidence_style: How the answerer is shown the evidence: "numbered" triples, to be cited, or "documents" in the
@@ -331,9 +341,13 @@ def build_workflow(
         >>> output["answer"], output["citations"][0]["triple"]
         ('Spike Jonze', ['Her', 'directed_by', 'Spike Jonze'])
     """
-    for what, value in (("retriever", retriever), ("fallback", fallback)):
-        if not isinstance(value, BaseKGRetriever) and (value is not None or what == "retriever"):
-            raise InvalidArgumentError(f"build_workflow: {what} must be a BaseKGRetriever, but got {value!r:.100}.")
+    for what, value, wanted in (
+        ("retriever", retriever, "BaseKGRetriever"),
+        ("fallback", fallback, "BaseKGRetriever or an agent"),
+    ):
+        kinds = BaseKGRetriever if what == "retriever" else BaseKGRetriever | CompiledStateGraph | None
+        if not isinstance(value, kinds):
+            raise InvalidArgumentError(f"build_workflow: {what} must be a {wanted}, but got {value!r:.100}.")
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_workflow")
     if taken := sorted({stage.name for stage in retriever.stages} & {*NODES, "fallback"}):
         raise InvalidArgumentError(f"build_workflow: {taken} are nodes of every workflow; call the stages otherwise.")
@@ -349,21 +363,22 @@ def build_workflow(
         graph.add_edge(one.name, following.name)
     last = stages[-1].name
     asked = {type(retriever).__name__: retriever}
-    if fallback:
+    if isinstance(fallback, BaseKGRetriever):
         second = type(fallback).__name__
         asked[f"{second}-2" if second in asked else second] = fallback
     builder.add_answering(evidence_style, max_tokens, count_tokens, asked)
 
     def found(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
         def route(state: Mapping[str, Any]) -> str:
+            if state.get("draft"):
+                return "check_citations"
             return "verbalize" if state.get("documents") else "refuse" if state.get("stopped") else otherwise
 
         return route
 
-    if fallback:
-        calls_model = any(stage.calls_model for stage in fallback.stages)
-        builder.add("fallback", run_retriever(fallback, [*asked][1]), calls_model)
-        graph.add_conditional_edges("fallback", found("refuse"), ["verbalize", "refuse"])
+    if fallback is not None:
+        builder.add_fallback(fallback, [*asked][-1])
+        graph.add_conditional_edges("fallback", found("refuse"), ["verbalize", "check_citations", "refuse"])
         graph.add_conditional_edges(last, found("fallback"), ["verbalize", "fallback", "refuse"])
     else:
         graph.add_conditional_edges(last, found("refuse"), ["verbalize", "refuse"])

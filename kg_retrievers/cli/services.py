@@ -15,7 +15,7 @@ import kg_retrievers
 from kg_retrievers.cli import options
 from kg_retrievers.cli.options import flag, option
 from kg_retrievers.cli.show import note, status
-from kg_retrievers.cli.sources import Source, check_database, query_database, read_index
+from kg_retrievers.cli.sources import Source, check_database, query_database, query_place, read_index
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
 from kg_retrievers.serving.loading import choose_methods, load_llm, read_models
@@ -135,5 +135,6 @@ def _opened(source: Source, given: options.Given, method: str | None) -> Iterato
             models=models,
             default_method=method,
             executor=executor,
+            runs_queries=query_place(source, given.database) is not None,
             preset=given.preset,
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -28,8 +28,8 @@ class ScriptedChatModel(BaseChatModel):
     starts again silently where it should have run out.
 
     Args:
-        replies: What to reply: a list of texts, with exceptions where a call should raise, or a function from the text
-            of the prompt to the text of the reply.
+        replies: What to reply: a list of texts, with exceptions where a call should raise, and messages that call
+            tools; or a function from the text of the prompt to the reply.
         cycle: Whether to start again after the last reply of a list.
 
     Raises:
@@ -43,7 +43,7 @@ class ScriptedChatModel(BaseChatModel):
         'Who directed Her?'
     """
 
-    replies: list[str | Exception] | Callable[[str], str]
+    replies: list[str | Exception | AIMessage] | Callable[[str], str | AIMessage]
     cycle: bool = False
     #: The messages of each call so far, in order.
     prompts: list[list[BaseMessage]] = Field(default_factory=list, repr=False)
@@ -52,7 +52,15 @@ class ScriptedChatModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted-chat-model"
 
-    def _next_reply(self, messages: list[BaseMessage]) -> str:
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Self:
+        """Return the model itself, whose script calls tools."""
+        return self
+
+    def with_structured_output(self, schema: Any, **kwargs: Any) -> Any:
+        """Refuse, so that replies are read as texts."""
+        raise NotImplementedError("ScriptedChatModel has no structured output.")
+
+    def _next_reply(self, messages: list[BaseMessage]) -> str | AIMessage:
         with _LOCK:
             position = len(self.prompts)
             self.prompts.append(messages)
@@ -77,7 +85,9 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=self._next_reply(messages)))])
+        reply = self._next_reply(messages)
+        message = AIMessage(content=reply) if isinstance(reply, str) else reply
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
         self,
@@ -86,7 +96,12 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        words = re.findall(r"\s*\S+|\s+", self._next_reply(messages)) or [""]
+        reply = self._next_reply(messages)
+        if isinstance(reply, AIMessage):
+            fields = {name: getattr(reply, name) for name in ("content", "tool_calls", "invalid_tool_calls")}
+            yield ChatGenerationChunk(message=AIMessageChunk(**fields, chunk_position="last"))
+            return
+        words = re.findall(r"\s*\S+|\s+", reply) or [""]
         for count, word in enumerate(words, start=1):
             message = AIMessageChunk(content=word, chunk_position="last" if count == len(words) else None)
             chunk = ChatGenerationChunk(message=message)

@@ -28,10 +28,10 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field
 
-from kg_retrievers import GraphIndex, LLMPatternGenerator, Pattern, SimGRAGRetriever, Unknown
+from kg_retrievers import GraphIndex, KnowledgeGraphToolkit, LLMPatternGenerator, Pattern, SimGRAGRetriever, Unknown
 from kg_retrievers.chains import NOT_UNDERSTOOD
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.llama_index import as_llama_index
+from kg_retrievers.llama_index import as_llama_index, as_llama_index_tools
 from kg_retrievers.testing import ScriptedChatModel
 
 QUESTION = "Who starred in Amélie?"
@@ -413,3 +413,17 @@ async def test_agent_calls_the_tool(retriever: SimGRAGRetriever) -> None:
     agent = FunctionAgent(tools=[as_llama_index(retriever).as_tool(name="films")], llm=llm)
     assert str(await agent.run("Which actors?")) == "Them."
     assert EVIDENCE in str(asked[1][-1].content)
+
+
+async def test_agents_get_the_tools_of_a_toolkit(retriever: SimGRAGRetriever) -> None:
+    tools = {
+        tool.metadata.name: tool for tool in as_llama_index_tools(KnowledgeGraphToolkit(retriever.index).get_tools())
+    }
+    facts = tools["facts"]
+    assert facts.metadata.get_parameters_dict()["required"] == ["entity"]
+    found = facts.call(entity="Amélie", relation="starring").content
+    assert "<facts>\nAmélie: " in found
+    assert "Amélie -> starring -> Audrey Tautou" in found
+    assert (await facts.acall(entity="Amélie", relation="starring")).content == found
+    assert "Next step: Call search_entities" in facts.call(entity="Ameli").content
+    assert "It takes 'entity'" in facts.call(entty="Amélie").content

@@ -19,7 +19,7 @@ from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.access import HEALTH_PATH, Access
-from kg_retrievers.serving.mcp.server import TOOLS, http_app
+from kg_retrievers.serving.mcp.server import http_app
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.app import OPEN_PATHS, PAGE, make_app
 
@@ -134,14 +134,20 @@ async def connected(mcp: str, token: str) -> AsyncIterator[Client]:
 
 @pytest.mark.parametrize("token", [A, B, ALL])
 async def test_no_tool_shows_what_a_token_may_not_see(mcp: str, token: str) -> None:
-    calls: list[tuple[str, dict[str, Any]]] = [("schema", {}), ("nothing", {}), ("ask", {"method": "sgrag"})]
-    calls += [(tool, {"question": one}) for one in QUESTIONS for tool in ("ask", "search_evidence", "explain")]
-    calls += [("explain", {"question": QUESTIONS[2], "entity": name}) for name in NEAR]
-    calls += [("ask", {"question": "Who lives there?", "seed_entities": [name]}) for name in NEAR]
-    calls += [("neighbors", {"entity": name, **more}) for name in NEAR for more in ({}, {"relation": "captan of"})]
-    assert {name for name, _ in calls} >= {*TOOLS}
+    calls: list[tuple[str, dict[str, Any]]] = [("relations_of", {}), ("nothing", {}), ("ask", {"qestion": "Who?"})]
+    calls += [("ask", {"question": one}) for one in QUESTIONS]
+    calls += [("relations_of", {"words": word}) for word in ("captan of", "forman of")]
+    calls += [("search_entities", one) for name in NEAR for one in ({"text": name}, {"type": name})]
+    calls += [(tool, {"entity": name}) for name in NEAR for tool in ("describe_entity", "relations_of", "facts")]
+    calls += [("facts", {"entity": name, "relation": "captan of"}) for name in NEAR]
+    calls += [("find_paths", {"entities": [name, other]}) for name in NEAR for other in ("Dover", "Carol Finch")]
+    patterns = [[["UNKNOWN x 1", relation, name]] for relation in ("captan of", "lives in") for name in NEAR]
+    patterns += [[["UNKNOWN x 1", "UNKNOWN relation 1", "UNKNOWN y 1"]], [["UNKNOWN x 1", "lives in", "UNKNOWN y 1"]]]
+    calls += [("run_pattern", {"triples": pattern}) for pattern in patterns]
     async with connected(mcp, token) as client:
-        replies = [(await client.list_tools()).model_dump_json()]
+        tools = (await client.list_tools()).tools
+        assert {name for name, _ in calls} - {"nothing"} == {tool.name for tool in tools}
+        replies = [tool.model_dump_json() for tool in tools]
         replies += [(await client.call_tool(name, arguments)).model_dump_json() for name, arguments in calls]
     check(replies, token)
 

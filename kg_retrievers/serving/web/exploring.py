@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from kg_retrievers.agents.neighborhoods import resolve
 from kg_retrievers.drawing import draw
 from kg_retrievers.explanation import why_not
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.index import GraphIndex, PartRequest
-from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.requests import EditedTexts, Name, Question, Strict, read_text
 

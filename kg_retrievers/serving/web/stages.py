@@ -9,13 +9,13 @@ from typing import Any
 from langchain_core.documents import Document
 
 from kg_retrievers.agents import Workflow
+from kg_retrievers.agents.neighborhoods import resolve
 from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.index.hints import tell_language
-from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.web.requests import FORMS, Ask, read_text, write_text
 from kg_retrievers.serving.workers import Event
 

@@ -6,18 +6,22 @@ from collections import Counter
 
 import numpy as np
 
+from kg_retrievers.agents.answers import fact_of
+from kg_retrievers.agents.bounds import MOST_ITEMS
+from kg_retrievers.agents.results import Named, NeighborFact, Neighbors, RelationCount, shorten, shown
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, did_you_mean, listed
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of
-from kg_retrievers.serving.answers import fact_of
-from kg_retrievers.serving.bounds import MOST_ITEMS
-from kg_retrievers.serving.results import Named, NeighborFact, Neighbors, RelationCount, shorten, shown
+from kg_retrievers.index.names import words_of
+from kg_retrievers.questions.around import evidence_around
 
 
 def resolve(index: GraphIndex, entity: str) -> str:
-    """Return the key of an entity that is named by its key, its label or an alias, or by its key as results show it.
+    """Return the key of an entity that is named by its key, its label or an alias, as the graph or results write it.
+
+    Case, accents and signs count only if several entities differ in nothing else.
 
     Raises:
         EntityLinkingError: If nothing has this name, with the nearest names, or several entities have.
@@ -25,14 +29,19 @@ def resolve(index: GraphIndex, entity: str) -> str:
     try:
         return linker_of(index).resolve([entity])[0]
     except EntityLinkingError as error:
-        for name in error.suggestions:
-            for key in index.part(PartRequest(names=(name,))).graph.entities_named(name):
-                if entity in (shown(key), shown(name)):
-                    return key
+        near = {
+            key: entity in (shown(key), shown(name))
+            for name in error.suggestions
+            for key in index.part(PartRequest(names=(name,))).graph.entities_named(name)
+            if entity in (shown(key), shown(name)) or words_of(entity) == words_of(name)
+        }
+        keys = [key for key, as_shown in near.items() if as_shown] or [*near]
+        if len(keys) == 1 or any(near.values()):
+            return keys[0]
         raise
 
 
-def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | None) -> Neighbors:
+def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | None, start: int = 0) -> Neighbors:
     """Return the facts of an entity as head or as tail, some of each relation.
 
     Args:
@@ -40,11 +49,13 @@ def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | Non
         entity: Its key.
         limit: The most facts.
         relation: Facts of this relation alone.
+        start: How many of these facts are passed over.
 
     Raises:
-        InvalidArgumentError: If the entity has no fact of this relation.
+        InvalidArgumentError: If the entity has no fact of this relation, or not so many facts.
     """
-    graph = index.part(PartRequest((entity,), hops=1)).graph
+    part = index.part(PartRequest((entity,), hops=1))
+    graph = part.graph
     id = graph.entities.find(entity)
     outgoing, incoming = graph.edges.find(head=id), graph.edges.find(tail=id)
     incoming = np.setdiff1d(incoming, outgoing, assume_unique=True)  # a loop is one fact
@@ -54,7 +65,9 @@ def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | Non
     if relation is not None:
         of_relation = np.isin(rows[:, 1], _relation_ids(graph, entity, relation, rows[:, 1]))
         rows, is_incoming = rows[of_relation], is_incoming[of_relation]
-    chosen = _some_of_each(2 * rows[:, 1].astype(np.int64) + is_incoming)[:limit]
+    if start and start >= len(rows):
+        raise InvalidArgumentError(f"start is {start}, but there are {len(rows)} such facts.")
+    chosen = _some_of_each(2 * rows[:, 1].astype(np.int64) + is_incoming)[start : start + limit]
     return Neighbors(
         entity=Named(key=entity, label=graph.label(entity)),
         types=list(graph.types_of(entity)[:MOST_ITEMS]),
@@ -62,8 +75,35 @@ def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | Non
         total=len(rows),
         facts=[_fact(graph, rows[row].tolist(), bool(is_incoming[row])) for row in chosen.tolist()],
         relations=counts,
-        left_out=len(rows) - len(chosen),
+        start=start,
+        left_out=len(rows) - start - len(chosen),
+        truncated=part.truncated,
     )
+
+
+def described(index: GraphIndex, entity: str) -> Neighbors:
+    """Return an entity with its most telling facts, as the operation "describe" chooses them.
+
+    Args:
+        index: The indexed graph.
+        entity: Its key.
+    """
+    around, part = neighbors_of(index, entity, 1, None), index.part(PartRequest((entity,), hops=1))
+    pattern = Pattern.of(alone=[Known(entity, entity=entity)], operation="describe")
+    graph, [found] = part.graph, evidence_around(part, pattern, 1)
+    facts = [_said(graph, triple, is_incoming=triple.head != entity) for triple in found.triples]
+    return around.model_copy(update={"facts": facts, "start": None, "left_out": around.total - len(facts)})
+
+
+def sort_by_words(index: GraphIndex, around: Neighbors, words: str) -> Neighbors:
+    """Return the facts and relations of an entity by how near the relation is to some words."""
+    if not words:
+        return around
+    [near] = index.nearest_relations([words], max(len(index.graph.relations), 1))
+    places = {shown(index.graph.relations[id]): place for place, id in enumerate(near.ids.tolist())}
+    facts = sorted(around.facts, key=lambda fact: places.get(fact.triple[1], len(places)))
+    relations = sorted(around.relations, key=lambda one: places.get(one.relation, len(places)))
+    return around.model_copy(update={"facts": facts, "relations": relations})
 
 
 def _counts(graph: KnowledgeGraph, kinds: Array, is_incoming: Array) -> list[RelationCount]:
@@ -105,7 +145,10 @@ def _some_of_each(groups: Array) -> Array:
 
 def _fact(graph: KnowledgeGraph, row: list[int], is_incoming: bool) -> NeighborFact:
     head, kind, tail = row
-    triple = (graph.entities[head], graph.relations[kind], graph.entities[tail])
-    labels = {key: graph.label(key) for key in (triple[0], triple[2])}
-    other = triple[0] if is_incoming else triple[2]
+    return _said(graph, Triple(graph.entities[head], graph.relations[kind], graph.entities[tail]), is_incoming)
+
+
+def _said(graph: KnowledgeGraph, triple: Triple, is_incoming: bool) -> NeighborFact:
+    labels = {key: graph.label(key) for key in (triple.head, triple.tail)}
+    other = triple.head if is_incoming else triple.tail
     return fact_of(NeighborFact, triple, labels, graph.sources(triple), graph.attributes(triple), other=labels[other])

@@ -1,4 +1,4 @@
-"""How much may be asked of a service, and how long a result may be."""
+"""How much may be asked of a tool, and how long a result may be."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
+from kg_retrievers.agents.results import LONGEST, Part, Result, shorten
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.serving.results import LONGEST, Part, Result, shorten
 
 #: The most tokens of a result by default, and the least and the most that a caller may ask for.
 DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS = 2_000, 500, 8_000
@@ -20,39 +21,11 @@ MOST_CHARACTERS = 10_000
 
 _TEXT = Field(min_length=1, max_length=MOST_CHARACTERS, pattern=r"\S")
 
-# What the verbs of a service take, with the bounds that a server checks and the words that a model reads.
-QuestionText = Annotated[
-    str,
-    _TEXT,
-    Field(description="The question in English, as a full sentence that names entities of the graph as it calls them."),
-]
-MethodName = Annotated[
-    str | None,
-    Field(
-        max_length=200, description="How the graph is searched: one of the methods that `schema` lists; best omitted."
-    ),
-]
-Seeds = Annotated[
-    list[Annotated[str, _TEXT]] | None,
-    Field(max_length=100, description="The entities that the question is about, by key or name; omit to find them."),
-]
-K = Annotated[int | None, Field(ge=1, le=100, description="How many pieces of evidence; best omitted.")]
-MinConfidence = Annotated[
-    float | None, Field(ge=0, le=1, description="Refuse answers that are less likely right; omit for the default.")
-]
-MaxTokens = Annotated[
-    int,
-    Field(ge=LEAST_TOKENS, le=MOST_TOKENS, description="The most tokens of the reply; what does not fit is counted."),
-]
-Entity = Annotated[str, _TEXT, Field(description="An entity by its key, its name or an alias.")]
-Missing = Annotated[
-    Annotated[str, _TEXT] | None,
-    Field(description="An entity that should be an answer, by its key, name or alias; omit to explain the answers."),
-]
-Relation = Annotated[
-    str | None, Field(max_length=MOST_CHARACTERS, description="Facts of this relation alone; omit for all.")
-]
-Limit = Annotated[int, Field(ge=1, le=1_000, description="The most facts.")]
+# The arguments that tools share, with the bounds that are checked and the words that a model reads.
+QuestionText = Annotated[str, _TEXT, Field(description="A full sentence in English.")]
+Entity = Annotated[str, _TEXT, Field(description="An entity by its key or name.")]
+Relation = Annotated[str | SkipJsonSchema[None], Field(max_length=MOST_CHARACTERS, description="Only this relation.")]
+Limit = Annotated[int, Field(ge=1, le=1_000)]
 
 R = TypeVar("R", bound=Result)
 

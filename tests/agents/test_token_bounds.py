@@ -1,19 +1,19 @@
 import pytest
 
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.bounds import LEAST_TOKENS, MOST_TOKENS, count_tokens, fit, to_json
-from kg_retrievers.serving.mcp.server import reply_of
-from kg_retrievers.serving.results import (
+from kg_retrievers.agents.bounds import LEAST_TOKENS, MOST_TOKENS, count_tokens, fit, to_json
+from kg_retrievers.agents.results import (
     Answer,
+    Chain,
     CitedFact,
     Counted,
-    Evidence,
-    Explained,
     Fact,
-    FoundEvidence,
+    FoundEntities,
+    FoundEntity,
+    FoundPaths,
     Named,
     NeighborFact,
     Neighbors,
+    QueryRows,
     Refusal,
     RelationCount,
     RelationSummary,
@@ -21,6 +21,8 @@ from kg_retrievers.serving.results import (
     SchemaSummary,
     shown,
 )
+from kg_retrievers.agents.texts import text_of
+from kg_retrievers.errors import InvalidArgumentError
 
 #: Texts of which a name may be made, each with many tokens a character in its own way.
 HOSTILE = ["7", "日", '"', "<", "\\", "a ", "🎬"]
@@ -33,14 +35,13 @@ def results(name: str) -> list[Result]:
     fact, cited = Fact(triple=triple, text=long, sources=[long] * 3), CitedFact(triple=triple, text=long, number=1)
     refusal = Refusal(reason=long, next_step=long)
     count, counted = RelationCount(relation=long, outgoing=10**9, incoming=10**9), Counted(name=long, count=10**9)
-    evidence = Evidence(rank=1, score=0.1, answers=[entity] * 9, facts=[fact] * 20, confidence=0.5, value=[long] * 9)
     relation = RelationSummary(
         relation=long, facts=10**9, head_types=[long] * 9, tail_types=[long] * 9, least=long, greatest=long
     )
-    asked = {"question": long, "method": "simgrag", "refusal": refusal, "truncated": True, "seconds": 1234.567}
     return [
         Answer(
-            **asked,
+            refusal=refusal,
+            truncated=True,
             answer=long,
             answers=[entity] * 60,
             citations=[cited] * 60,
@@ -49,8 +50,9 @@ def results(name: str) -> list[Result]:
             confidence=0.123456789012345,
             value=[long] * 100,
         ),
-        Explained(**asked, entity=entity, found=False, lines=[long] * 60, change=long),
-        FoundEvidence(**asked, evidence=[evidence] * 20),
+        FoundEntities(entities=[FoundEntity(key=long, label=long, types=[long] * 9, facts=1)] * 60),
+        FoundPaths(chains=[Chain(facts=[fact] * 9)] * 60),
+        QueryRows(columns=[long] * 9, rows=[[long, 1, None, [long] * 9]] * 60, facts=[fact] * 60),
         SchemaSummary(
             entities=10**9,
             facts=10**9,
@@ -84,11 +86,13 @@ def test_a_result_keeps_to_the_bound_whatever_the_names_are(name, max_tokens):
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("max_tokens", [LEAST_TOKENS, 2_000])
-def test_what_a_tool_sends_keeps_to_the_bound_text_and_data_together(name, max_tokens):
+def test_the_text_of_a_result_keeps_to_the_bound_and_says_how_to_go_on(name, max_tokens):
     for result in results(name):
-        sent = reply_of(result, max_tokens)
-        assert count_tokens(sent.model_dump_json(by_alias=True, exclude_none=True)) <= max_tokens
-        assert f"({sent.structured_content['left_out']:,} more left out" in sent.content[0].text
+        short = fit(result, max_tokens, text_of)
+        text = text_of(short)
+        assert count_tokens(text) <= max_tokens
+        assert f"({short.left_out:,} more left out. {short.go_on()})" in text
+        assert short.go_on().split()[0] in ("Call", "Ask", "Write")
 
 
 def counts(number: int) -> Neighbors:

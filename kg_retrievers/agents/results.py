@@ -1,4 +1,4 @@
-"""What the services answer with: typed, JSON-safe, and short enough to be read by a model or shown on a page.
+"""What tools and services answer with: typed, JSON-safe, and short enough to be read by a model or shown on a page.
 
 A key is as the graph has it, unless it holds what `as_data` changes.
 """
@@ -85,38 +85,24 @@ class Refusal(Part):
     next_step: Text = Field(description="What to do next.")
 
 
-class Cost(Part):
-    """What the calls of language models cost."""
-
-    llm_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
 class Result(Part):
-    """What every service answers with."""
+    """What every tool and service answers with."""
 
     left_out: int = Field(
         default=0, description="How many items of lists were left out, so that the answer is short enough."
     )
+    truncated: bool = Field(default=False, description="Whether a limit ended the search, so that there may be more.")
+
+    def go_on(self) -> str:
+        """Return how an agent sees what was left out."""
+        return "Ask for less at once."
 
 
-class Found(Result):
-    """What was asked, by which method, and at what cost."""
+class Answer(Result):
+    """An answer, or why there is none."""
 
-    question: Text
-    method: Text = Field(description="The name of the method that was asked.")
-    refusal: Refusal | None = Field(default=None, description="Why there is no evidence, and what to do next.")
-    truncated: bool = Field(default=False, description="Whether a budget ended the search, so that there may be more.")
-    seconds: float = Field(default=0.0, description="How long it took.")
-    cost: Cost = Field(default_factory=Cost)
-
-
-class Answer(Found):
-    """An answer to a question, and the facts that it rests on."""
-
-    answer: Text = Field(description="The answer as a text, or that there is none.")
-    answers: list[Named] = Field(default_factory=list, description="The answers one by one, best first.")
+    answer: Text = Field(description="The answer in one text; if there is none, this says so.")
+    answers: list[Named] = Field(default_factory=list, description="The answers one by one.")
     citations: list[CitedFact] = Field(default_factory=list, description="The facts that the answer rests on.")
     explanation: Text = Field(default="", description="How the facts answer the question.")
     supported: bool | None = Field(
@@ -128,36 +114,57 @@ class Answer(Found):
     value: Value | None = Field(
         default=None, description="What an operation gave, as a count; absent where there was none."
     )
+    refusal: Refusal | None = Field(default=None, description="Why there is no answer, and what to do next.")
+
+    def go_on(self) -> str:
+        """Return how an agent sees what was left out."""
+        return "Ask about fewer things, or call facts for all facts of one entity and relation."
 
 
-class Evidence(Part):
-    """A piece of evidence: facts that belong together."""
+class FoundEntity(Named):
+    """An entity that a text may mean."""
 
-    rank: int = Field(description="Its place among all, from 1.")
-    score: float = Field(description="Its score by the method; higher is better.")
-    answers: list[Named] = Field(default_factory=list, description="The answers that it proposes, best first.")
-    facts: list[Fact] = Field(default_factory=list)
-    confidence: float | None = Field(default=None, description="How likely these answers are right, from 0 to 1.")
-    value: Value | None = Field(default=None, description="What an operation gave, as a count.")
+    types: list[Text] = Field(default_factory=list)
+    aliases: list[Text] = Field(default_factory=list, description="Its further names.")
+    facts: int | None = Field(default=None, description="How many facts it has; absent if a database holds them.")
 
 
-class FoundEvidence(Found):
-    """The evidence for a question, without an answer."""
+class FoundEntities(Result):
+    """The entities that a text may mean."""
 
-    evidence: list[Evidence] = Field(default_factory=list, description="Best first.")
+    entities: list[FoundEntity] = Field(default_factory=list, description="The likeliest first.")
+
+    def go_on(self) -> str:
+        """Return how an agent sees what was left out."""
+        return "Call search_entities with more of the name, or with a type."
 
 
-class Explained(Found):
-    """How an answer comes about, or why an entity is not among the answers."""
+class Chain(Part):
+    """Facts that join entities."""
 
-    entity: Named | None = Field(default=None, description="The entity that was asked for; absent where none was.")
-    found: bool | None = Field(default=None, description="Whether it is found; absent where no entity was asked for.")
-    lines: list[Text] = Field(
-        default_factory=list, description="From the words of the question to the answers, or to what keeps it out."
-    )
-    change: Text | None = Field(
-        default=None, description="The change that brings the entity in, as a setting of the retriever."
-    )
+    facts: list[Fact] = Field(description="From the first entity to the last.")
+
+
+class FoundPaths(Result):
+    """How entities are joined."""
+
+    chains: list[Chain] = Field(default_factory=list, description="The shortest first.")
+
+    def go_on(self) -> str:
+        """Return how an agent sees what was left out."""
+        return "Call find_paths about two entities, or with a smaller max_hops."
+
+
+class QueryRows(Result):
+    """The rows that a query of a database gives."""
+
+    columns: list[Text]
+    rows: list[list[Value | None]]
+    facts: list[Fact] = Field(default_factory=list, description="The facts in the rows.")
+
+    def go_on(self) -> str:
+        """Return how an agent sees what was left out."""
+        return "Write the query so that it counts, sorts or limits in the database, and call run_query again."
 
 
 class Counted(Part):
@@ -195,6 +202,10 @@ class SchemaSummary(Result):
     attributes: list[Counted] = Field(default_factory=list, description="The attributes of facts.")
     methods: list[Text] = Field(default_factory=list, description="The methods that questions can be asked by.")
 
+    def go_on(self) -> str:
+        """Return how an agent sees what was left out."""
+        return "Call relations_of with words that describe the relation or type."
+
 
 class RelationCount(Part):
     """How many facts of a relation an entity has."""
@@ -219,3 +230,10 @@ class Neighbors(Result):
     total: int = Field(description="How many facts it has; with a relation given, of this relation.")
     facts: list[NeighborFact] = Field(default_factory=list, description="Some of each relation.")
     relations: list[RelationCount] = Field(default_factory=list, description="How many facts it has of each relation.")
+    start: int | None = Field(default=None, description="How many facts come before these; absent if some are chosen.")
+
+    def go_on(self) -> str:
+        """Return how an agent sees what was left out."""
+        if self.start is None:
+            return "Call facts with this entity, and with a relation, for all of its facts."
+        return f"Call facts again with start={self.start + len(self.facts)}."

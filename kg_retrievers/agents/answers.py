@@ -1,0 +1,187 @@
+"""From answers, errors and schemas to results, in the words of an agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.documents import Document
+
+from kg_retrievers.agents import results
+from kg_retrievers.agents.bounds import MOST_ITEMS
+from kg_retrievers.agents.results import shorten, shown
+from kg_retrievers.chains.cited_answer import CitedAnswer
+from kg_retrievers.core.documents import documents_answers, is_table, result_answers
+from kg_retrievers.core.replies import LESS_SURE, refusal_of
+from kg_retrievers.core.stages import shown_confidence
+from kg_retrievers.errors import (
+    DatabaseError,
+    EntityLinkingError,
+    KGRetrieversError,
+    LowConfidenceError,
+    NoEvidenceError,
+    PatternError,
+    QuerySafetyError,
+    RefusalError,
+    SearchBudgetError,
+)
+from kg_retrievers.graph import Triple
+from kg_retrievers.graph.verbalize import attribute_words, triple_lines, words_with
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.hints import looks_foreign
+
+OneFact = TypeVar("OneFact", bound=results.Fact)
+
+#: The next step of an agent, by the error.
+STEPS: Mapping[type[KGRetrieversError], str] = {
+    EntityLinkingError: "Call search_entities with the name, and use a name or key that it gives.",
+    LowConfidenceError: "Call relations_of with the words that were not understood, then facts or run_pattern; or ask "
+    "again in the graph's own words.",
+    NoEvidenceError: "The graph may not say it. Call describe_entity or relations_of to see what it says.",
+    SearchBudgetError: "Call facts or find_paths about one or two entities instead.",
+    PatternError: "Correct the pattern, and call run_pattern again. relations_of names the relations.",
+    QuerySafetyError: "Write one query that only reads, and call run_query again.",
+    DatabaseError: "Correct the query or make it smaller: name an entity or a relation, and set a LIMIT.",
+}
+
+#: Begins messages for programmers: the class or function that raised them.
+_WHO = re.compile(r"(?:[A-Z][A-Za-z]*[a-z][A-Z]\w*(?:\.\w+)?|Pattern|Operation|parse_pattern): ")
+
+
+def told(error: KGRetrieversError, question: str = "") -> results.Refusal:
+    """Return the reason of an error and the next step of an agent.
+
+    Example:
+        >>> told(NoEvidenceError("SimGRAGRetriever: nothing fits.", hint_python="Raise k=.")).reason
+        'nothing fits.'
+    """
+    reason = error.message
+    while found := _WHO.match(reason):
+        reason = reason[found.end() :]
+    if isinstance(error, LowConfidenceError) and refusal_of(error) == LESS_SURE:
+        reason = f"{LESS_SURE} Its confidence is {shown_confidence(error.confidence)}."
+    step = next(
+        (step for kind, step in STEPS.items() if isinstance(error, kind)), "Correct the call, or try another tool."
+    )
+    if isinstance(error, RefusalError) and question and looks_foreign(question):
+        step = f"Ask in English, with the names as they are. {step}"
+    return results.Refusal(reason=reason, next_step=step)
+
+
+def refused(question: str, refusal: RefusalError) -> results.Answer:
+    """Return the answer to a question that was refused."""
+    confidence = refusal.confidence if isinstance(refusal, LowConfidenceError) else None
+    return results.Answer(answer=refusal_of(refusal), confidence=confidence, refusal=told(refusal, question))
+
+
+def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answer:
+    """Return the answer of a cited answer chain from these Documents as a result."""
+    answers, citations = _named_answers(cited["answers"], documents), cited["citations"]
+    return results.Answer(
+        answer=cited["answer"],
+        answers=answers[:MOST_ITEMS],
+        citations=[
+            results.CitedFact(
+                number=one["number"],
+                triple=Triple(*one["triple"]),
+                text=one["text"],
+                sources=(one.get("sources") or [])[:MOST_ITEMS] or None,
+            )
+            for one in citations[:MOST_ITEMS]
+        ],
+        explanation=cited["explanation"],
+        supported=cited.get("supported"),
+        confidence=documents[0].metadata["confidence"],
+        value=value_of(cited.get("value")),
+        truncated=any(document.metadata["truncated"] for document in documents),
+        left_out=max(len(answers) - MOST_ITEMS, 0) + max(len(citations) - MOST_ITEMS, 0),
+    )
+
+
+def value_of(value: Any) -> Any:
+    """Return the value of an operation or a query, with as many items as a result may hold."""
+    if is_table(value):
+        rows = value["rows"]
+        return {"columns": value["columns"], "rows": rows[:MOST_ITEMS], "left_out": max(len(rows) - MOST_ITEMS, 0)}
+    return value[:MOST_ITEMS] if isinstance(value, list) else value
+
+
+def fact_of(
+    kind: type[OneFact],
+    triple: Sequence[str],
+    labels: Mapping[str, str],
+    sources: Sequence[str] | None,
+    attributes: Sequence[Mapping[str, Any]] | None = None,
+    **more: Any,
+) -> OneFact:
+    """Return a fact of a kind, in keys and in words."""
+    head, relation, tail = triple
+    shown = Triple(*map(shorten, (labels.get(head, head), relation, labels.get(tail, tail))))
+    sets = [*(attributes or ())][:MOST_ITEMS]
+    (text,) = triple_lines([shown], said=words_with({shown: sets}))
+    return kind(
+        triple=Triple(head, relation, tail),
+        text=text,
+        sources=[*(sources or ())][:MOST_ITEMS] or None,
+        attributes=attribute_words(sets) or None,
+        **more,
+    )
+
+
+def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[results.Named]:
+    """Return answers with their keys: those that the best evidence proposes, or the entities that a model names."""
+    labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
+    best = documents[0].metadata
+    if best["answers"] and list(names) == result_answers(best):
+        return [results.Named(key=key, label=labels[key]) for key in best["answers"]]
+    keys = [*reversed([*labels]), *reversed(documents_answers(documents))]
+    by_label = {shown(labels[key]).casefold(): key for key in keys}
+    return [results.Named(key=by_label.get(shown(name).casefold()), label=name) for name in names]
+
+
+def schema_of(
+    index: GraphIndex, methods: Sequence[str] = (), *, words: str = "", most: tuple[int, int] = (MOST_ITEMS, MOST_ITEMS)
+) -> results.SchemaSummary:
+    """Return the relations, types and sources of a graph; of a connected one, as far as the index knows them.
+
+    Args:
+        index: The indexed graph.
+        methods: The methods that questions can be asked by.
+        words: Only the relations and types nearest to these words, the nearest first.
+        most: The most relations and types that are near to words.
+    """
+    schema = index.whole.graph.schema()
+    relations, types = schema.relations, schema.types
+    if words:
+        [near], [kinds] = index.nearest_relations([words], most[0]), index.whole.nearest_types([words], most[1])
+        by_name = {one.relation: one for one in relations}
+        names = [index.graph.relations[id] for id in near.ids.tolist()]
+        relations = tuple(by_name[name] for name in names if name in by_name)
+        types = {name: types[name] for name in (index.whole.graph.types[id] for id in kinds.ids.tolist())}
+    return results.SchemaSummary(
+        entities=None if index.is_connected else schema.entities,
+        facts=index.triple_count,
+        relation_count=len(schema.relations),
+        type_count=len(schema.types),
+        relations=[
+            results.RelationSummary(
+                relation=one.relation,
+                facts=one.triples,
+                head_types=list(one.head_types[:MOST_ITEMS]),
+                tail_types=list(one.tail_types[:MOST_ITEMS]),
+                least=one.least,
+                greatest=one.greatest,
+            )
+            for one in relations[:MOST_ITEMS]
+        ],
+        types=_counted(types),
+        sources=_counted(schema.sources),
+        attributes=_counted(schema.attributes),
+        methods=list(methods),
+        left_out=sum(max(len(items) - MOST_ITEMS, 0) for items in (relations, types, schema.sources)),
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> list[results.Counted]:
+    return [results.Counted(name=name, count=count) for name, count in list(counts.items())[:MOST_ITEMS]]
