@@ -5,8 +5,8 @@
 Asks the questions with a walk as their gold pattern of three graphs, as they are ("complete") and without one relation
 of the gold path ("lacking"). The scripted models: *perfect* chooses the right reading if it is offered, else it writes
 the gold pattern. *noisy p* does so with probability p at each call, and else chooses or writes something at random.
-*random* chooses any line, or writes something at random. *hostile* sends injections, garbage, endless and empty replies. An answer is right if
-it is the exact set of gold answers.
+*random* chooses any line, or writes something at random. *hostile* sends injections, garbage, endless and empty
+replies. An answer is right if it is the exact set of gold answers.
 """
 
 from __future__ import annotations
@@ -58,13 +58,19 @@ class Asked(NamedTuple):
 def asked(question: Question, index: GraphIndex) -> Asked:
     """Return a question with its gold pattern in words."""
     assert question.pattern
-    return Asked(question, bare(reading_in_words(question.pattern, index.graph)), json.dumps(as_shot(question)[1]))
+    return Asked(question, bare(reading_in_words(question.pattern)), json.dumps(as_shot(question)[1]))
 
 
 def bare(line: str) -> frozenset[str]:
-    """Return the facts of a line, without answers, types and the numbers of unknowns."""
-    facts = re.sub(r" \((answers: .*|no answers)\)$", "", line).split("; ")
-    return frozenset(re.sub(r"(\?\d*) \([^)]*\)", r"\1", re.sub(r"\?\d+", "?n", fact)) for fact in facts)
+    """Return the facts of a line, without answers and types, and with one name for all unknowns but the wanted one."""
+    said = re.sub(r" \((answers: .*|no answers)\)$", "", line)
+    facts, _, wanted = said.partition("; wanted: ")
+
+    def term(text: str) -> str:
+        name = re.sub(r" \([^)]*\)$", "", text) if text.startswith("?") else text
+        return "?" if name == wanted else "?n" if name.startswith("?") else name.replace("_", " ")
+
+    return frozenset(" -> ".join(map(term, fact.split(" -> "))) for fact in facts.split("; "))
 
 
 class Script:

@@ -37,4 +37,4 @@ def _first_fact(written: str) -> str:
     if not triples:
         return NONE
     head, relation, _ = triples[0]
-    return f"{'?' if head.startswith('?') else head} -> {relation}"
+    return f"{head} -> {relation} -> "

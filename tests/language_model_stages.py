@@ -15,7 +15,7 @@ from kg_retrievers.sample import load_graph
 STRUCTURED = ("choice", "pattern", "cited answer", "verification")
 
 #: Readings to choose from.
-READINGS = ("Her -> directed by -> ? (answers: Spike Jonze)", "Her -> starring -> ? (answers: Scarlett Johansson)")
+READINGS = ("Her -> directed_by -> ?x; wanted: ?x", "Her -> starring -> ?x; wanted: ?x")
 
 Stage = Callable[[str], Any]
 

@@ -210,7 +210,15 @@ class WorkflowBuilder:
         )
 
     def add_fallback(self, fallback: BaseKGRetriever | CompiledStateGraph[Any, Any, Any, Any], name: str) -> None:
-        """Add the node of a second retriever, called by its name in the state, or of an agent."""
+        """Add the node of a second retriever, called by its name in the state, or of an agent.
+
+        Raises:
+            InvalidArgumentError: If it is neither.
+        """
+        if not isinstance(fallback, BaseKGRetriever | CompiledStateGraph):
+            raise InvalidArgumentError(
+                f"{self.name}: fallback must be a BaseKGRetriever or an agent, but got {fallback!r:.100}."
+            )
         if isinstance(fallback, BaseKGRetriever):
             calls_model = any(stage.calls_model for stage in fallback.stages)
             self.add("fallback", run_retriever(fallback, name), calls_model)
@@ -341,13 +349,8 @@ def build_workflow(
         >>> output["answer"], output["citations"][0]["triple"]
         ('Spike Jonze', ['Her', 'directed_by', 'Spike Jonze'])
     """
-    for what, value, wanted in (
-        ("retriever", retriever, "BaseKGRetriever"),
-        ("fallback", fallback, "BaseKGRetriever or an agent"),
-    ):
-        kinds = BaseKGRetriever if what == "retriever" else BaseKGRetriever | CompiledStateGraph | None
-        if not isinstance(value, kinds):
-            raise InvalidArgumentError(f"build_workflow: {what} must be a {wanted}, but got {value!r:.100}.")
+    if not isinstance(retriever, BaseKGRetriever):
+        raise InvalidArgumentError(f"build_workflow: retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_workflow")
     if taken := sorted({stage.name for stage in retriever.stages} & {*NODES, "fallback"}):
         raise InvalidArgumentError(f"build_workflow: {taken} are nodes of every workflow; call the stages otherwise.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +35,7 @@ from kg_retrievers.questions.choosing import (
     Choice,
     ReadingChooser,
     in_words,
+    reading_in_words,
     sample_answers,
     single_steps,
 )
@@ -374,16 +374,9 @@ def _passes(reading: Reading | None) -> bool:
 
 
 def _different(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """Return the patterns that ask for different things, the first of equal ones."""
-    different = {json.dumps(as_asked(pattern), sort_keys=True): pattern for pattern in reversed(patterns)}
+    """Return the patterns that differ in words, the first of equal ones."""
+    different = {reading_in_words(pattern): pattern for pattern in reversed(patterns)}
     return [*reversed(different.values())]
-
-
-def as_asked(pattern: Pattern) -> dict[str, Any]:
-    """Return a pattern as plain data without how it was read."""
-    return replace(
-        pattern, source=None, confidence=None, unplaced=(), nearest=(), lacking=(), truncated=False
-    ).to_dict()
 
 
 def _likelier(zero_shot: Reading, example: Pattern) -> Reading:

@@ -21,7 +21,7 @@ QUESTION = "who directed {Her}?"
 WALK = {"question": QUESTION, "evidence": "[1]\nHer -> directed by -> Spike Jonze"}
 TABLES = {"question": QUESTION, "evidence": "node_id,node_attr\n0,Her"}
 NO_TABLES = {"question": QUESTION, "evidence": "[1]\n" + "\n".join(table_lines([]))}
-LINES = "1. Her -> directed by -> ? (answers: Spike Jonze)\n2. None of these asks for it."
+LINES = "1. Her -> directed_by -> ?x; wanted: ?x (answers: Spike Jonze)\n2. None of these asks for it."
 PROMPTS: dict[str, tuple[BasePromptTemplate[Any], dict[str, Any]]] = {
     "choice": (choosing.CHOICE_PROMPT, {"question": QUESTION, "readings": LINES}),
     "triple_similarity_answer": (kaping.ANSWER_PROMPT, WALK),

@@ -105,7 +105,7 @@ def test_an_example_whose_relations_the_entity_lacks_is_not_near() -> None:
 
 def test_a_question_without_an_entity_goes_to_the_model() -> None:
     made, _ = cascade(REPLY)
-    llm = meaning(made, "Amélie -> directed by -> ?", REPLY)
+    llm = meaning(made, "Amélie -> directed_by -> ?", REPLY)
     assert made.read("Who directed Xyzzyplugh?").pattern.source == "llm"
     assert len(llm.prompts) == 2
     without, _ = cascade()

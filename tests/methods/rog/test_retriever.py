@@ -310,7 +310,7 @@ def test_the_first_that_is_sure_proposes() -> None:
     """Examples that are near, else zero-shot walks, else what the language model chooses."""
 
     def asked(question: str, confidence: float, **given: Any) -> tuple[str, bool]:
-        llm = choosing("Her -> directed by -> ?")
+        llm = choosing("Her -> directed_by -> ?")
         found = retriever(llm=llm, **given)
         pattern = Pattern.of(("Her", BY, Unknown("x")), target="x", source="zero-shot", confidence=confidence)
         found.proposer.reader.zero_shot.read = lambda _: Reading(pattern)  # type: ignore[attr-defined]
