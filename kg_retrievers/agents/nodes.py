@@ -22,7 +22,7 @@ from kg_retrievers.core.refusals import Reason, read_reason, summarize_failures,
 from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
-from kg_retrievers.errors import BudgetError, NoEvidenceError, RefusalError
+from kg_retrievers.errors import BudgetError, NoEvidenceError, RefusalError, ReplyError
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import PartRequest
 from kg_retrievers.questions.follow_up import FollowUpReader, with_turn
@@ -204,14 +204,20 @@ def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str,
 
 
 def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
-    """Return the node that asks the answerer; the second time with what was wrong."""
+    """Return the node that asks the answerer; the second time with what was wrong.
+
+    If its model sends what cannot be read, the reason is written, and the evidence answers in its place.
+    """
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         if "stopped" in state:
             return {}
         keys = ["question", "documents", "evidence", "citable"] + (["feedback", "draft"] if "feedback" in state else [])
         given = {key: state[key] for key in keys if key in state} | _refusals(state)
-        draft = yield Call(answerer.with_config(callbacks=[counter]), given)
+        try:
+            draft = yield Call(answerer.with_config(callbacks=[counter]), given)
+        except ReplyError as error:
+            return {"attempts": ATTEMPTS, "feedback": None, "reason": as_data(str(error))}
         check_draft(draft, answerer, "answer")
         return {"draft": draft, "attempts": state["attempts"] + 1, "feedback": None}
 
@@ -235,7 +241,7 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
 
     def check(state: State) -> dict[str, Any]:
         draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
-        if draft is None:  # the budget was used up before
+        if draft is None:  # the budget was used up before, or no reply could be read
             given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
             draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
         parse, documents = parse_answers.get(state.get("retriever") or ""), state.get("documents") or []
@@ -243,7 +249,8 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
         problem = citation_problem(checked, is_text=isinstance(draft, str))
         if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
             return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
-        reason = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
+        unchecked = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
+        reason = state.get("reason") or unchecked
         return final(state, reason=reason, **checked)
 
     return check

@@ -222,7 +222,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             assert self.model
             try:
                 written: Pattern = yield Call(self.model, input)
-                yield Call(self._check, (input, written))
+                written = yield Call(self._checked, (input, written))
             except (PatternError, RefusalError) as error:
                 raise self._nothing_meant(question, reading, error) from error
             others = [one for one in patterns if one.operation or _facts(one) != _facts(written)]
@@ -273,13 +273,20 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     def _in_words(self, patterns: Sequence[Pattern]) -> list[str]:
         return in_words(self.zero_shot.index, patterns)
 
-    def _check(self, asked: tuple[Mapping[str, Any], Pattern]) -> None:
-        """Check that the graph has what a written pattern names, and something that fits it."""
+    def _checked(self, asked: tuple[Mapping[str, Any], Pattern]) -> Pattern:
+        """Return a written pattern whose names the graph has; its directions count if something fits it so.
+
+        Raises:
+            RefusalError: If the graph lacks a name, or nothing fits.
+        """
         input, pattern = asked
         index = self.zero_shot.index
         carried_out(index, pattern)
-        if sample_answers(index, pattern) == []:
-            raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {input['question']!r:.200}.")
+        directed = replace(pattern, directed=True) if pattern.directed is None else pattern
+        for one in (directed, pattern):
+            if sample_answers(index, one) != []:
+                return one
+        raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {input['question']!r:.200}.")
 
     def _nothing_meant(
         self, question: str, reading: Reading | None, error: Exception | None = None

@@ -36,12 +36,10 @@ from kg_retrievers.agents.nodes import STOPPED
 from kg_retrievers.chains import NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED, ExtractiveAnswerer, llm_answerer
 from kg_retrievers.core.stages import RetrievalState, Stage
 from kg_retrievers.errors import (
-    AnswerParseError,
     EntityLinkingError,
     InvalidArgumentError,
     KGRetrieversError,
     PatternError,
-    PatternParseError,
     SearchBudgetError,
 )
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -410,12 +408,21 @@ async def test_a_model_that_raises_raises(index: GraphIndex, retriever: SimGRAGR
     by_llm = by_model(index, llm(TimeoutError("late")))
     with pytest.raises(TimeoutError, match="late"):
         await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
-    with pytest.raises(AnswerParseError, match="worse") as caught:
-        await run(build_workflow(retriever, llm("bad", "worse")), asynchronous, {"question": QUESTION})
-    assert caught.value.reply == "worse"
+
+
+@both
+async def test_a_reply_that_cannot_be_read_is_told_as_the_reason(
+    index: GraphIndex, retriever: SimGRAGRetriever, asynchronous: bool
+) -> None:
+    """The evidence answers in place of the answerer's model; without a pattern there is no evidence."""
+    answered = await run(build_workflow(retriever, llm("bad", "worse")), asynchronous, {"question": QUESTION})
+    alone = await run(build_workflow(retriever), asynchronous, {"question": QUESTION})
+    assert (answered["answers"], answered["citations"]) == (alone["answers"], alone["citations"])
+    assert "The reply was: 'worse'" in answered["reason"]
     by_llm = by_model(index, llm("bad", "worse"))
-    with pytest.raises(PatternParseError, match="worse"):
-        await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
+    refused = await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
+    assert "The reply was: 'worse'" in refused["reason"]
+    assert refused["documents"] == []
 
 
 class FlakyError(Exception):
