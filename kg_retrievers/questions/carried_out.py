@@ -79,7 +79,8 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
                 _nearest_labels(index, text),
                 hint_python="Name an entity of the graph.",
             )
-    for kind in dict.fromkeys(node.type for node in pattern.nodes if node.type is not None):
+    counts = pattern.typed or not _is_list(pattern)  # else a type is no more than a distance
+    for kind in dict.fromkeys(node.type for node in pattern.nodes if node.type is not None and counts):
         if len(index.graph.types) and kind not in index.graph.types_below and not index.is_part:
             types = get_close_matches(kind, index.graph.types_below, SUGGESTED, 0.0)
             raise _lacks(f"type {kind!r}", kind, types, "Name a type of the graph, or leave the type out.")

@@ -131,9 +131,9 @@ def test_evaluate_with_a_language_model(run: Run, server: Callable[..., OpenAISe
     pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     strange = '{"triples": [["Xyzzyplugh", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     answer = '{"explanation": "", "answers": ["Spike Jonze", "Amy Adams"], "citations": [1]}'
-    refusal = '{"explanation": "", "answers": [], "citations": []}'
-    with server(pattern, answer, strange, refusal):
-        code, out, err = run("evaluate", *FILMS, "--llm", "openai:test-model", "--output", "out.json")
+    with server(pattern, answer, strange, strange):
+        asked = ("--llm", "openai:test-model", "--field", "chooses=false")
+        code, out, err = run("evaluate", *FILMS, *asked, "--output", "out.json")
     assert (code, err) == (0, "")
     written = figures("out.json")
     assert written["metrics"]["llm_calls_mean"] == 2

@@ -280,7 +280,7 @@ def test_names_of_the_graph_cannot_steer_the_terminal(run: Run, folder: Path) ->
 @pytest.mark.usefixtures("unsure")
 def test_ask_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> None:
     with server(BY_DIRECTOR, "Spike Jonze\ndirected it.") as peer:
-        code, out, err = run("ask", "films.csv", HER, "--llm", "openai:test-model")
+        code, out, err = run("ask", "films.csv", HER, "--llm", "openai:test-model", "--field", "chooses=false")
     assert (code, err) == (0, "")
     assert "Answer    Spike Jonze\n          directed it.\n" in out
     assert "made by a language model" in out
@@ -314,8 +314,8 @@ def test_the_answer_is_read_from_the_reply(
 def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServer], folder: Path) -> None:
     (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n", "utf-8")
     with server('{"triples": [["Her", "seen by", "UNKNOWN a"]], "target": "UNKNOWN a"}'):
-        more = ("--llm", "openai:test-model", "--field", "max_distance=0.1")
-        code, out, _ = run("ask", "one.tsv", HER, *more)
+        more = ("--llm", "openai:test-model", "--field", "chooses=false", "--field", "checks_names=false")
+        code, out, _ = run("ask", "one.tsv", HER, *more, "--field", "max_distance=0.1")
     assert code == 1
     assert "No evidence found. SimGRAGRetriever: nothing in the graph fits the question 'Who directed Her?'.\n" in out
 
@@ -325,7 +325,6 @@ def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServe
     ("llm", "replies", "told"),
     [
         ("nobody:model", (), "Unable to infer model provider for model='nobody:model'"),
-        ("openai:test-model", ("no pattern", "nor here"), "The reply was: 'nor here'"),
         ("openai:test-model", (), "the script has 0 behaviours"),  # it refuses every request
     ],
 )
@@ -334,6 +333,14 @@ def test_mistakes_with_language_models(
 ) -> None:
     with server(*replies):
         assert told in mistake(run("ask", "films.csv", HER, "--llm", llm))
+
+
+@pytest.mark.usefixtures("unsure")
+def test_a_reply_that_cannot_be_read_is_a_refusal(run: Run, server: Callable[..., OpenAIServer]) -> None:
+    with server("no pattern", "nor here"):
+        code, out, _ = run("ask", "films.csv", HER, "--llm", "openai:test-model", "--field", "chooses=false")
+    assert code == 1
+    assert "The reply was: 'nor here'" in out
 
 
 def test_a_language_model_needs_a_key_and_a_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from choosing_model import choosing
 from films_and_claims import TINY_EXAMPLES
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
@@ -34,6 +35,7 @@ from kg_retrievers.methods.sg_rag.writers import (
     PatternCypherWriter,
     TemplateCypherWriter,
 )
+from kg_retrievers.questions.reader import CHOSEN_AGAIN
 from kg_retrievers.questions.reading import Reading
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 from kg_retrievers.testing.other_process import call_in_other_process
@@ -178,10 +180,9 @@ def test_without_examples_or_model() -> None:
 
 def test_the_first_that_is_sure_writes_the_query() -> None:
     """An example that is near, else the zero-shot pattern, else the language model, which is shown the examples."""
-    reply = '{"triples": [["Arrival", "starring", "UNKNOWN person 1"]]}'
 
     def asked(question: str, confidence: float) -> tuple[str, Any, int]:
-        llm = ScriptedChatModel(replies=[reply])
+        llm = choosing("Arrival -> starring -> ?")
         found = retriever(examples=EXAMPLES, llm=llm)
         pattern = Pattern.of(("Arrival", BY, Unknown("x")), target="x", source="zero-shot", confidence=confidence)
         reader: Any = found.writer.generator  # type: ignore[attr-defined]
@@ -192,7 +193,7 @@ def test_the_first_that_is_sure_writes_the_query() -> None:
     assert asked("Who directed Arrival?", 0.0)[::2] == ("examples", 0)
     far = "Tell me by whom the making of Arrival was led"
     assert asked(far, 0.9) == ("zero-shot", pytest.approx(0.9, abs=0.05), 0)
-    assert asked(far, 0.1) == ("llm", None, 1)
+    assert asked(far, 0.1)[:2] == ("chosen", CHOSEN_AGAIN)
 
 
 def test_an_unsure_query_is_not_run() -> None:
@@ -409,7 +410,7 @@ def test_what_writers_are_taken() -> None:
     assert retriever(llm=llm, examples=EXAMPLES).stages[1].calls_model
     assert retriever(writer=PatternCypherWriter(INDEX, LLMPatternGenerator(llm))).stages[1].calls_model
     assert isinstance(retriever().writer, CascadeCypherWriter)
-    assert set(retriever(llm=llm, examples=EXAMPLES).prompts) == {"pattern", "repair", "answer"}
+    assert set(retriever(llm=llm, examples=EXAMPLES).prompts) == {"choice", "pattern", "repair", "answer"}
     assert set(retriever().prompts) == {"answer"}
     with pytest.raises(InvalidArgumentError, match="writer= beside"):
         retriever(writer=retriever().writer, llm=llm)
@@ -432,12 +433,14 @@ def test_a_model_is_asked_where_an_operation_is_not_understood() -> None:
     with pytest.raises(LowConfidenceError, match="needs an operation that was not understood"):
         retriever().invoke(question, on_refusal="raise")
     reply = '{"triples": [["UNKNOWN film 1", "directed_by", "Jonze"]]}'
-    (document,) = retriever(llm=ScriptedChatModel(replies=[reply])).invoke(question)
+    (document,) = retriever(llm=ScriptedChatModel(replies=[reply]), chooses=False).invoke(question)
     assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Adaptation", "Her"], "llm")
 
 
 def test_a_model_is_asked_without_entities_too() -> None:
     reply = '{"triples": [["UNKNOWN film 1", "directed_by", "Q1"], ["UNKNOWN film 1", "starring", "UNKNOWN actor 1"]], '
     reply += '"target": "UNKNOWN actor 1"}'
-    (document,) = retriever(llm=ScriptedChatModel(replies=[reply])).invoke("who worked for the Canadian ?")
+    (document,) = retriever(llm=ScriptedChatModel(replies=[reply]), chooses=False).invoke(
+        "who worked for the Canadian ?"
+    )
     assert document.metadata["answers"] == ["Adams"]

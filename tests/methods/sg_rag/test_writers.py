@@ -18,7 +18,7 @@ import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, Question, Unknown
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.errors import CypherSafetyError, EntityLinkingError, InvalidArgumentError, PatternError
+from kg_retrievers.errors import CypherSafetyError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.index import QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.labelling import label_examples, star_pattern
 from kg_retrievers.methods.sg_rag.queries import check_shows_facts
@@ -263,7 +263,7 @@ def ambiguous() -> GraphIndex:
 @pytest.mark.parametrize("triple", [("Her", BY, Unknown("x")), ("Her", Unknown("r"), Unknown("x"))])
 def test_nothing_is_near_in_an_empty_graph(triple: Any) -> None:
     index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings())
-    with pytest.raises(PatternError, match="empty"):
+    with pytest.raises(EntityLinkingError, match="which the graph lacks"):
         PatternCypherWriter(index, fixed(Pattern.of(triple))).invoke(asked("?", index=index))
 
 

@@ -43,8 +43,8 @@ from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
     LowConfidenceError,
+    ModelCallError,
     ModelMismatchError,
-    ReplyError,
 )
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.methods.union.retriever import RANK_OFFSET
@@ -335,12 +335,12 @@ async def test_the_list_does_not_hang_on_who_is_first(turn: int) -> None:
         assert seen(documents) == [([BC], 2 / 62), ([AB], 1 / 61), ([CD], 1 / 61)]
         done = Event()
         fields = [{"tells": done}, {"waits": done}][::turn]
-        errors = [ReplyError("first", "x"), TimeoutError("second")]
+        errors = [ModelCallError("first"), TimeoutError("second")]
         union = UnionRetriever.of(*(told(error=error, **more) for error, more in zip(errors, fields, strict=True)))
         for on_error in ("raise", "skip"):
             union.on_error = on_error
             done.clear()
-            with pytest.raises(ReplyError, match="first"):
+            with pytest.raises(ModelCallError, match="first"):
                 union.invoke("?") if run else await union.ainvoke("?")
 
 
