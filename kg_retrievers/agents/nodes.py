@@ -246,7 +246,7 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
             draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
         parse, documents = parse_answers.get(state.get("retriever") or ""), state.get("documents") or []
         checked = check_answer(draft, shown, parse_answers=parse, documents=documents)
-        problem = citation_problem(checked, is_text=isinstance(draft, str))
+        problem = citation_problem(checked, is_text=isinstance(draft, str)) if shown.citable else None
         if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
             return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
         unchecked = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None

@@ -317,9 +317,14 @@ class KnowledgeGraphToolkit(BaseToolkit):
         """Run a query that only reads in the database.
 
         Raises:
+            InvalidArgumentError: If there is no database.
             QuerySafetyError: If it does more than read.
             DatabaseError: If the database refuses it, or it takes too long.
         """
+        if self.executor is None:
+            raise InvalidArgumentError(
+                "run_query: there is no database to run a query in.", hint_python="Give executor= to the toolkit."
+            )
         rows = self.executor.run(query, limit=MOST_ROWS)
         return QueryRows(
             columns=list(rows.columns),

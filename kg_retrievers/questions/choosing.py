@@ -18,7 +18,7 @@ from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import StructuredModel, read_object, reply_text
 from kg_retrievers.errors import AnswerParseError, PatternError, RefusalError
-from kg_retrievers.graph import Known, Pattern, Unknown, pattern_lines
+from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, pattern_lines
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex, QuestionEntity
 from kg_retrievers.questions.carried_out import carried_out
@@ -141,13 +141,25 @@ def sample_answers(index: GraphIndex, pattern: Pattern, most: int = SAMPLES) -> 
     """
     if pattern.operation is not None or pattern.target is None or pattern.attributes:
         return None
-    carried = carried_out(index, pattern).pattern
+    carried = carried_out(index, pattern if pattern.typed else _untyped(pattern)).pattern
     join = PatternJoin(index, carried, directed=bool(carried.directed))
     rows = join.bindings([pattern.target], "known")
     if not len(rows):
         rows = join.bindings([pattern.target], "none")
     graph = index.graph
     return [graph.label(graph.entities[int(entity)]) for entity in rows[:most, 0].tolist()]
+
+
+def _untyped(pattern: Pattern) -> Pattern:
+    """Return a pattern without the types of its nodes: in a list they are no more than a distance."""
+
+    def bare(term: Term) -> Term:
+        return replace(term, type=None)
+
+    triples = tuple(PatternTriple(bare(head), relation, bare(tail)) for head, relation, tail in pattern.triples)
+    absent = tuple(PatternTriple(bare(head), relation, bare(tail)) for head, relation, tail in pattern.absent)
+    different = tuple((bare(one), bare(other)) for one, other in pattern.different)
+    return replace(pattern, triples=triples, absent=absent, different=different, alone=tuple(map(bare, pattern.alone)))
 
 
 def in_words(index: GraphIndex, patterns: Sequence[Pattern]) -> list[str]:

@@ -403,7 +403,7 @@ class _Scene:
             text = f"{word} {begins.casefold()} {rest}"
         elif did and verb and did["verb"].casefold() == verb.past:
             text = f"{word} was {did['rest']} {verb.participle}?"
-        return self._likeliest(question, {last: text}) or _refuse(question, [], "mean")
+        return (text and self._likeliest(question, {last: text})) or _refuse(question, [], "mean")
 
     def _pointing_back(self, question: str) -> str | None:
         """Put a name in the place of "it" and the like."""
@@ -539,7 +539,8 @@ class _Scene:
         return [key for key in keys if key in self.graph.entities]
 
     def _answers(self, turn: Turn) -> list[str]:
-        return self._held(turn["answers"])
+        """Return the answers to which a word may point back: no numbers, dates or truth values."""
+        return [key for key in self._held(turn["answers"]) if self.graph.value(key) is None]
 
     def _named_surely(self, text: str) -> list[Mention]:
         """Return the names in a text, without words in lower case that are only near to a name."""

@@ -20,10 +20,12 @@ from kg_retrievers.core.stages import MIN_CONFIDENCE, Body, Call, GeneratorRunna
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     EntityLinkingError,
+    InvalidArgumentError,
     LowConfidenceError,
     NoEvidenceError,
     PatternError,
     RefusalError,
+    ReplyError,
     SearchBudgetError,
 )
 from kg_retrievers.graph import Known, Pattern, readable
@@ -154,6 +156,10 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if examples is not None and not isinstance(examples, ExamplePatternGenerator):
             examples = ExamplePatternGenerator(index, examples, linker=self.linker)
         self.examples = examples
+        if type(samples) is not int or not 1 <= samples <= MAX_SAMPLES:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: samples is an integer from 1 to {MAX_SAMPLES}, but got {samples!r:.100}."
+            )
         read_by = EmbeddingsEncoder(encoder) if encoder else None
         self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker, encoder=read_by)
         if self.examples and not index.is_connected:
@@ -211,36 +217,40 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         """Return the reading that the language model chooses or writes; ours if its replies cannot be used."""
         patterns: list[Pattern] = yield Call(self._candidates, (input, reading))
         texts: list[str] = yield Call(self._in_words, patterns)
-        question: str = input["question"]
-        meant: int | None = -1
-        if patterns:
-            meant = yield from self._chosen(question, texts)
+        meant: int | None = (yield from self._chosen(input["question"], texts)) if patterns else -1
+        if meant == -1:
+            written = yield from self._written(input, reading, patterns)
+            return written or _own(reading, refusal)
+        is_ours = meant == 0 and _passes(reading)
+        if not is_ours and self.samples == 1 and meant is not None:
+            for turn in range(1, 2 if meant < LIKELY else 3):
+                again = yield from self._chosen(input["question"], texts, turn)
+                meant = meant if again == meant else None
         if meant is None:
             return _own(reading, refusal)
-        confidence = CHOSEN
-        if meant < 0:
-            assert self.model
-            try:
-                written: Pattern = yield Call(self.model, input)
-                written = yield Call(self._checked, (input, written))
-            except (PatternError, RefusalError) as error:
-                raise self._nothing_meant(question, reading, error) from error
-            others = [one for one in patterns if one.operation or _facts(one) != _facts(written)]
-            patterns, confidence = [written, *others], WRITTEN
-            texts = yield Call(self._in_words, patterns)
-            again = yield from self._chosen(question, texts, turn=1)
-            if again != 0:
-                raise self._nothing_meant(question, reading)
-            meant = 0
-        elif self.samples == 1 and not (meant == 0 and _passes(reading)):
-            confidence = CHOSEN_AGAIN
-            for turn in range(1, 2 if meant < LIKELY else 3):
-                again = yield from self._chosen(question, texts, turn)
-                if again != meant:
-                    return _own(reading, refusal)
-        chosen = patterns.pop(meant)
-        source = "chosen" if chosen.source in READERS else chosen.source
-        return Reading(replace(chosen, source=source, confidence=confidence, unplaced=(), lacking=()), tuple(patterns))
+        return _meant(patterns.pop(meant), patterns, CHOSEN if is_ours else CHOSEN_AGAIN)
+
+    def _written(
+        self, input: Mapping[str, Any], reading: Reading | None, patterns: Sequence[Pattern]
+    ) -> Body[Reading | None]:
+        """Return the pattern that the language model writes and then chooses; None if its replies cannot be used.
+
+        Raises:
+            LowConfidenceError: If the graph lacks what it names, or nothing fits, or none is meant after all.
+        """
+        try:
+            pattern: Pattern = yield Call(self.model, input)  # type: ignore[arg-type]
+            pattern = yield Call(self._checked, (input, pattern))
+        except ReplyError:
+            return None
+        except (PatternError, RefusalError) as error:
+            raise self._nothing_meant(input["question"], reading, error) from error
+        others = [one for one in patterns if one.operation or _facts(one) != _facts(pattern)]
+        texts: list[str] = yield Call(self._in_words, [pattern, *others])
+        again = yield from self._chosen(input["question"], texts, turn=1)
+        if again == -1:
+            raise self._nothing_meant(input["question"], reading)
+        return _meant(pattern, others, WRITTEN) if again == 0 else None
 
     def _chosen(self, question: str, texts: Sequence[str], turn: int = 0) -> Body[int | None]:
         """Return the position of the text that the language model chooses, -1 for none, None if it does not say."""
@@ -373,6 +383,13 @@ def _own(reading: Reading | None, refusal: RefusalError | None) -> Reading:
         return reading
     assert refusal
     raise refusal
+
+
+def _meant(pattern: Pattern, others: Sequence[Pattern], confidence: float) -> Reading:
+    """Return the reading that a language model means."""
+    source = "chosen" if pattern.source in READERS else pattern.source
+    meant = replace(pattern, source=source, confidence=confidence, unplaced=(), lacking=())
+    return Reading(meant, tuple(others))
 
 
 def _passes(reading: Reading | None) -> bool:

@@ -14,7 +14,7 @@ from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.questions.choosing import ReadingChooser
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
-from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, WRITTEN, QuestionReader
+from kg_retrievers.questions.reader import CHOSEN_AGAIN, EXAMPLE_DISTANCE, WRITTEN, QuestionReader
 from kg_retrievers.questions.reading import SURE, Reading, walks_of
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -170,3 +170,25 @@ def test_a_model_may_be_asked_always() -> None:
 
 def test_the_distance_is_one_at_which_examples_are_likely_right() -> None:
     assert confidence_at(EXAMPLE_DISTANCE) >= 0.5
+
+
+def test_a_kind_in_the_words_of_a_model_hides_no_answer() -> None:
+    reply = '{"triples": [["Amélie", "directed_by", "UNKNOWN mastermind 1"]], "target": "UNKNOWN mastermind 1"}'
+    made, _ = cascade(REPLY, confidence=0.0)
+    meaning(made, "none", reply)
+    assert made.read(FAR).pattern.source == "llm"
+
+
+@pytest.mark.parametrize("replies", [["None", "no", "no"], ['{"choice": 99}'], ["{}", "{}", "{}"]], ids=str)
+def test_a_model_of_no_use_changes_nothing(replies: list[str]) -> None:
+    llm = ScriptedChatModel(replies=replies, cycle=True)
+    with_model = QuestionReader(INDEX, llm=llm, asks_model="always").read(NEAR)
+    assert with_model == QuestionReader(INDEX).read(NEAR)
+
+
+def test_most_of_several_replies_count() -> None:
+    llm = choosing("Amélie -> starring -> ?")
+    reading = QuestionReader(INDEX, llm=llm, asks_model="always", samples=3).read(NEAR)
+    assert (reading.pattern.source, reading.confidence, len(llm.prompts)) == ("chosen", CHOSEN_AGAIN, 3)
+    with pytest.raises(InvalidArgumentError, match="samples is an integer from 1 to 15, but got 0"):
+        QuestionReader(INDEX, samples=0)
