@@ -234,7 +234,8 @@ def _act(tools: Mapping[str, BaseTool]) -> Work:
                 if message.artifact is not None:
                     result = read_result(name, message.artifact)
                     said = text_of(result, seen.mark)
-                    if isinstance(result, Answer) and result.refusal is None and result.citations:
+                    is_asked = str(call["args"].get("question")).strip() == state["question"].strip()
+                    if is_asked and isinstance(result, Answer) and result.refusal is None and result.citations:
                         update["found"] = message.artifact
             replies.append(ToolMessage(said, tool_call_id=id, name=name, status=status))
         kept = {"citable": seen.citable, "evidence": "\n".join(seen.lines)}

@@ -113,7 +113,10 @@ def chosen_number(reply: Any, most: int) -> int | None:
     with suppress(AnswerParseError):
         number = read_object(reply, ChoiceReply).choice
         return number if number <= most else None
-    numbers = {int(one) for one in re.findall(r"\d{1,3}", without_reasoning(reply_text(reply))[:1_000])}
+    text = without_reasoning(reply_text(reply))[:1_000]
+    if "{" in text or "none" in text.casefold():
+        return None
+    numbers = {int(one) for one in re.findall(r"(?<![-\d.])\d{1,3}(?![\d.]\d|\d)", text)}
     number = numbers.pop() if len(numbers) == 1 else 0
     return number if 1 <= number <= most else None
 

@@ -242,7 +242,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
 
     def _lacking(self, input: Mapping[str, Any]) -> str:
         """Return what a pattern names that the graph lacks, with the nearest names, or that nothing fits it."""
-        if self.index is None:
+        if self.index is None or self.index.is_part:
             return ""
         try:
             check_known_texts(self.index, input["pattern"], {one.term.text for one in input.get("entities") or ()})
@@ -251,7 +251,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
             return as_data(error.message) + " Name one of these only if the question means it; else keep the name."
         except (PatternError, SearchBudgetError) as error:
             return as_data(str(error))
-        if found == [] and not self.index.is_part:
+        if found == []:
             return "Nothing in the graph fits these triples. Look at the names and directions of the relations again."
         return ""
 

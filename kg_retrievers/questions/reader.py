@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from math import log
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -67,6 +67,10 @@ LIKELY = 3
 #: and one that it writes and then chooses. Of scripted models of six qualities, 492 of 495 and 79 of 87 were right
 #: (`benchmarks/language_model_modes.py --fit`). The last one is a guess. No published model was measured.
 CHOSEN, CHOSEN_AGAIN, WRITTEN = 0.99, 0.91, 0.8
+
+
+class _UndatedError(LowConfidenceError):
+    """A question names a time relative to today, which nobody knows: a language model neither."""
 
 
 class ReaderFields(BaseModel):
@@ -156,6 +160,10 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if examples is not None and not isinstance(examples, ExamplePatternGenerator):
             examples = ExamplePatternGenerator(index, examples, linker=self.linker)
         self.examples = examples
+        if asks_model not in get_args(AsksModel):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: asks_model is one of {get_args(AsksModel)}, but got {asks_model!r:.100}."
+            )
         if type(samples) is not int or not 1 <= samples <= MAX_SAMPLES:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: samples is an integer from 1 to {MAX_SAMPLES}, but got {samples!r:.100}."
@@ -201,6 +209,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if self.model is None or self.chooser or self.asks_model != "always":
             try:
                 reading = yield from self._without_model(input)
+            except _UndatedError:
+                raise
             except (EntityLinkingError, LowConfidenceError, SearchBudgetError) as error:
                 refusal = error
         sure = reading is not None and reading.is_sure and self.asks_model == "unsure"
@@ -219,16 +229,22 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         texts: list[str] = yield Call(self._in_words, patterns)
         meant: int | None = (yield from self._chosen(input["question"], texts)) if patterns else -1
         if meant == -1:
-            written = yield from self._written(input, reading, patterns)
+            try:
+                written = yield from self._written(input, reading, patterns)
+            except LowConfidenceError:
+                if isinstance(refusal, EntityLinkingError):  # a greeting, say: nothing was asked of the graph
+                    raise refusal from None
+                raise
             return written or _own(reading, refusal)
         is_ours = meant == 0 and _passes(reading)
-        if not is_ours and self.samples == 1 and meant is not None:
+        if not is_ours and meant is not None:
             for turn in range(1, 2 if meant < LIKELY else 3):
                 again = yield from self._chosen(input["question"], texts, turn)
                 meant = meant if again == meant else None
         if meant is None:
             return _own(reading, refusal)
-        return _meant(patterns.pop(meant), patterns, CHOSEN if is_ours else CHOSEN_AGAIN)
+        chosen: Pattern = yield Call(self._checked, (input["question"], patterns.pop(meant)))
+        return _meant(chosen, patterns, CHOSEN if is_ours else CHOSEN_AGAIN)
 
     def _written(
         self, input: Mapping[str, Any], reading: Reading | None, patterns: Sequence[Pattern]
@@ -238,13 +254,16 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         Raises:
             LowConfidenceError: If the graph lacks what it names, or nothing fits, or none is meant after all.
         """
+        slots: list[QuestionEntity] = yield Call(self._slots, input)
         try:
-            pattern: Pattern = yield Call(self.model, input)  # type: ignore[arg-type]
-            pattern = yield Call(self._checked, (input, pattern))
+            pattern: Pattern = yield Call(self.model, {**input, "entities": slots})  # type: ignore[arg-type]
+            pattern = yield Call(self._checked, (input["question"], pattern))
         except ReplyError:
             return None
         except (PatternError, RefusalError) as error:
             raise self._nothing_meant(input["question"], reading, error) from error
+        if slots and not self._names_one_of(pattern, slots):
+            raise self._nothing_meant(input["question"], reading)
         others = [one for one in patterns if one.operation or _facts(one) != _facts(pattern)]
         texts: list[str] = yield Call(self._in_words, [pattern, *others])
         again = yield from self._chosen(input["question"], texts, turn=1)
@@ -256,7 +275,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         """Return the position of the text that the language model chooses, -1 for none, None if it does not say."""
         votes = Counter[int | None]()
         for sample in range(self.samples):
-            vote: int | None = yield Call(self.chooser, Choice(question, texts, turn + sample))  # type: ignore[arg-type]
+            choice = Choice(question, texts, turn * self.samples + sample)
+            vote: int | None = yield Call(self.chooser, choice)  # type: ignore[arg-type]
             votes[vote] += 1
         ((most, count),) = votes.most_common(1)
         return most if 2 * count > self.samples else None
@@ -283,20 +303,37 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     def _in_words(self, patterns: Sequence[Pattern]) -> list[str]:
         return in_words(self.zero_shot.index, patterns)
 
-    def _checked(self, asked: tuple[Mapping[str, Any], Pattern]) -> Pattern:
-        """Return a written pattern whose names the graph has; its directions count if something fits it so.
+    def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+        with suppress(EntityLinkingError):
+            return self.zero_shot.entities(input)
+        return []
+
+    def _names_one_of(self, pattern: Pattern, slots: Sequence[QuestionEntity]) -> bool:
+        """Tell whether a pattern names an entity of the question."""
+        graph = self.zero_shot.index.graph
+        keys = {key for slot in slots for key in slot.entities}
+        names = {slot.name.casefold() for slot in slots} | {graph.label(key).casefold() for key in keys}
+        known = [node for node in (*pattern.nodes, *pattern.alone) if isinstance(node, Known)]
+        return any(node.entity in keys or node.text in keys or node.text.casefold() in names for node in known)
+
+    def _checked(self, asked: tuple[str, Pattern]) -> Pattern:
+        """Return a pattern whose names the graph has; the directions of a list count if something fits it so.
+
+        Over a part of a connected graph nothing is checked: what the pattern needs is fetched later.
 
         Raises:
             RefusalError: If the graph lacks a name, or nothing fits.
         """
-        input, pattern = asked
+        question, pattern = asked
         index = self.zero_shot.index
+        if index.is_part:
+            return pattern
         carried_out(index, pattern)
-        directed = replace(pattern, directed=True) if pattern.directed is None else pattern
-        for one in (directed, pattern):
+        is_open = pattern.directed is None and pattern.operation is None
+        for one in (replace(pattern, directed=True) if is_open else pattern, pattern):
             if sample_answers(index, one) != []:
                 return one
-        raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {input['question']!r:.200}.")
+        raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {question!r:.200}.")
 
     def _nothing_meant(
         self, question: str, reading: Reading | None, error: Exception | None = None
@@ -352,7 +389,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         """Return a question with dates in place of times relative to today, but not in the names of its entities."""
         dated = in_dates(question, self.clock(), names) if self.clock else question
         if dated == question:
-            raise LowConfidenceError(
+            raise _UndatedError(
                 f"QuestionReader: {question!r:.200} names a time relative to today"
                 f"{', which is not understood' if self.clock else ', and there is no clock'}.",
                 0.0,

@@ -248,7 +248,7 @@ def walks_of(pattern: Pattern) -> list[PatternWalk] | None:
         >>> walks_of(pattern)
         [PatternWalk(start=Known(text='Her', type=None, entity=None), steps=[('directed by', False)])]
     """
-    if pattern.attributes:
+    if pattern.attributes or pattern.conditions or pattern.absent or pattern.operation:
         return None
     left, walks = list(pattern.triples), list[PatternWalk]()
     for node in pattern.nodes:

@@ -9,7 +9,7 @@ import pytest
 from choosing_model import choosing
 
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError, RefusalError
 from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.questions.choosing import ReadingChooser
@@ -189,6 +189,20 @@ def test_a_model_of_no_use_changes_nothing(replies: list[str]) -> None:
 def test_most_of_several_replies_count() -> None:
     llm = choosing("Amélie -> starring -> ?")
     reading = QuestionReader(INDEX, llm=llm, asks_model="always", samples=3).read(NEAR)
-    assert (reading.pattern.source, reading.confidence, len(llm.prompts)) == ("chosen", CHOSEN_AGAIN, 3)
+    assert (reading.pattern.source, reading.confidence, len(llm.prompts)) == ("chosen", CHOSEN_AGAIN, 6)
     with pytest.raises(InvalidArgumentError, match="samples is an integer from 1 to 15, but got 0"):
         QuestionReader(INDEX, samples=0)
+
+
+def test_a_chosen_reading_without_answers_is_refused() -> None:
+    llm = choosing("Amélie -> written_by -> ?")
+    with pytest.raises(RefusalError, match="nothing in the graph fits"):
+        QuestionReader(INDEX, llm=llm, asks_model="always").read(NEAR)
+
+
+def test_a_written_pattern_names_what_the_question_names() -> None:
+    reply = '{"triples": [["Her", "directed_by", "?x"]], "target": "?x"}'
+    made, _ = cascade(REPLY, confidence=0.0)
+    meaning(made, "none", reply)
+    with pytest.raises(LowConfidenceError, match="the language model finds no reading"):
+        made.read(FAR)

@@ -307,7 +307,8 @@ def _rows(reading: Reading, slots: Sequence[QuestionEntity]) -> Rows:
     """
     order = [slot.name for slot in sorted(slots, key=lambda slot: slot.start)]
     best, rows = reading.pattern, list[dict[str, Any]]()
-    for pattern in (best, *reading.alternatives):
+    is_meant = best.source in ("chosen", "llm")  # by a language model, which means no other
+    for pattern in (best, *(() if is_meant else reading.alternatives)):
         score = min(max(pattern.confidence or 0.0, MIN_SCORE), best.confidence or 1.0)
         for start, steps in walks_of(pattern) or ():
             relations = [[relation, "backward" if backward else "forward"] for relation, backward in steps]
