@@ -67,7 +67,7 @@ class ExploreState(AnswerState, total=False):
         question: The question.
         messages: The conversation of the model with its tools.
         documents: All facts that tools returned, as one Document.
-        found: The last answer of a tool, as data.
+        found: The last answer of a tool, as data, and the question that the tool was asked.
     """
 
     question: str
@@ -234,9 +234,8 @@ def _act(tools: Mapping[str, BaseTool]) -> Work:
                 if message.artifact is not None:
                     result = read_result(name, message.artifact)
                     said = text_of(result, seen.mark)
-                    is_asked = str(call["args"].get("question")).strip() == state["question"].strip()
-                    if is_asked and isinstance(result, Answer) and result.refusal is None and result.citations:
-                        update["found"] = message.artifact
+                    if isinstance(result, Answer) and result.refusal is None and result.citations:
+                        update["found"] = {"question": str(call["args"].get("question")), "answer": message.artifact}
             replies.append(ToolMessage(said, tool_call_id=id, name=name, status=status))
         kept = {"citable": seen.citable, "evidence": "\n".join(seen.lines)}
         return {**update, **kept, "messages": [*state["messages"], *replies]}
@@ -265,14 +264,15 @@ def _check(index: GraphIndex) -> Any:
 
     def check(state: State) -> dict[str, Any]:
         shown = ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
-        found = Answer.model_validate(state["found"]) if state.get("found") else None
+        asked = state.get("found") or {}
+        found = Answer.model_validate(asked["answer"]) if asked else None
         documents = _documents(index, state["question"], shown, found)
         nothing = no_answer({"question": state["question"], "documents": []})
         last = state["messages"][-1]
         reason = None
         if state.get("stopped"):
             checked: CitedAnswer = {**nothing, "answer": STOPPED}
-            if found is not None:
+            if found is not None and asked["question"].strip() == state["question"].strip():
                 cited = [{"triple": one.triple} for one in found.citations]
                 draft = {"answer": found.answer, "answers": [one.label for one in found.answers], "citations": cited}
                 checked = check_answer(draft, shown, documents=documents)

@@ -148,7 +148,9 @@ async def test_a_model_that_never_stops_ends_with_its_budget(index: GraphIndex, 
 def test_a_used_up_budget_leaves_the_last_answer_of_a_tool(index: GraphIndex) -> None:
     asked = calls(("ask", {"question": "Who directed Her?"}))
     agent, _ = agent_of(index, asked, budget=Budget(llm_calls=1))
-    output = agent.invoke(QUESTION)
+    assert agent.invoke(QUESTION)["answers"] == []  # the tool was asked something else
+    agent, _ = agent_of(index, asked, budget=Budget(llm_calls=1))
+    output = agent.invoke({"question": "Who directed Her?"})
     assert (output["answer"], output["supported"]) == ("Spike Jonze", True)
     assert output["citations"][0]["triple"] == ["Her", "directed_by", "Spike Jonze"]
     assert output["stopped"] == "the budget allows no more calls of a language model."
