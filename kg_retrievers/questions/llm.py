@@ -40,6 +40,7 @@ from kg_retrievers.questions.prompts import (
     write_shots,
 )
 from kg_retrievers.questions.schema_lines import schema_lines
+from kg_retrievers.questions.self_questions.generate import generate_questions
 
 #: How a question begins that asks for things: "who", "in which", "how many", "when did".
 _ASKS_FOR_THINGS = re.compile(
@@ -154,6 +155,10 @@ def _words(terms: list[Term], kind: str = "") -> dict[Term, str]:
 SHOTS = 12
 
 
+#: How many questions a graph asks of itself if there are no examples, and the most facts of such a graph.
+GENERATED, MOST_FACTS = 60, 1_000_000
+
+
 class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     """Asks a language model for the pattern (SimGRAG, section 4.1), and once more where its reply cannot be used.
 
@@ -163,6 +168,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
 
     The model sees the part of the schema that is near the question: see `schema_lines`. Of the user's examples, the
     nearest to the question are shown, the nearest last; our own `EXAMPLES` come before them as far as there is room.
+    Without any, questions that the graph asks of itself take half of the room (`generate_questions`).
     The pattern has no confidence; `QuestionReader` gives it one.
 
     Differs from the paper: the examples are those nearest to each question, while the paper shows the same to all; and
@@ -262,9 +268,20 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
 
     def _shots(self, input: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """Return the examples nearest to the question, after as many of ours as there is room for."""
-        nearest = self.examples.shots(input, self.shots) if self.examples else []
+        nearest = self.examples.shots(input, self.shots) if self.examples else self._generated(input)
         ours = EXAMPLES[: self.shots - len(nearest)]
         return [*ours, *map(as_shot, reversed(nearest))]
+
+    def _generated(self, input: Mapping[str, Any]) -> list[Question]:
+        """Return the questions nearest to a question of those that the graph asks of itself, for half of the shots."""
+        index = self.index
+        if index is None or index.is_part or not 0 < len(index.graph) <= MOST_FACTS:
+            return []
+        graph = index.graph
+        made: ExamplePatternGenerator = index.derived.get(
+            "generated examples", (graph,), lambda: ExamplePatternGenerator(index, generate_questions(graph, GENERATED))
+        )
+        return made.shots(input, self.shots // 2)
 
 
 def _read(reply: Any, question: str, shots: Sequence[tuple[str, Mapping[str, Any]]]) -> Pattern:

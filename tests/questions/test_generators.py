@@ -13,8 +13,9 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, Patte
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Unknown
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, QuestionEntity
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
-from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
+from kg_retrievers.questions.llm import GENERATED, SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.prompts import EXAMPLES
+from kg_retrievers.questions.self_questions.generate import generate_questions
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
@@ -361,3 +362,12 @@ def test_sample_questions_find_their_own_examples() -> None:
         != {triple.relation for triple in (question.pattern.triples if question.pattern else ())}
     ]
     assert not wrong
+
+
+def test_without_examples_the_graph_shows_questions_that_it_answers() -> None:
+    llm = ScriptedChatModel(replies=[GOOD])
+    LLMPatternGenerator(llm, index=INDEX, shots=12).invoke({"question": "Who directed Her?"})
+    (message,) = llm.prompts[0]
+    shown = [line.removeprefix("Question: ") for line in message.text.splitlines() if line.startswith("Question: ")]
+    own = {question.text for question in generate_questions(INDEX.graph, GENERATED)}
+    assert 0 < len(own & {*shown}) <= 6
