@@ -143,7 +143,11 @@ _CLAUSE = re.compile(r"[,;:.!?]|\b(?:and|or|but|that|who|which)\b", re.IGNORECAS
 _PREPOSITION = re.compile(r"\b(?:in|from|to|at|near|of|into|around) $", re.IGNORECASE)
 #: What may stand around a name that takes the place of another one.
 _AROUND_NAME = frozenset(
-    re.findall(r"\w+", "and but so ok okay then also now too else what how about for with in of from the same question")
+    re.findall(
+        r"\w+",
+        "and but so ok okay then also now too else what how about the same question for with in on at by to "
+        "near of from",
+    )
 )
 _SHORT = re.compile(
     r"\W*(?:(?:and|but)\b[,\s]*(?:(?:what|how) about )?|(?:what|how) about )(?:the )?"

@@ -259,3 +259,10 @@ def test_turns_of_another_form_are_refused(films: FollowUpReader) -> None:
     for wrong in ("Who?", [{"question": "Who?"}], [{**HER[0], "more": 1}], [{**HER[0], "answers": [7]}]):
         with pytest.raises(InvalidArgumentError, match="turns are a list"):
             films.invoke({"question": "Who?", "turns": wrong})
+
+
+def test_words_point_back_to_things_and_not_to_numbers(films: FollowUpReader) -> None:
+    year = [*HER, turn("When was Her released?", "2013")]
+    assert films.read("Where was he born?", year) == "Where was Spike Jonze born?"
+    with pytest.raises(LowConfidenceError, match="It is not clear what 'When was that\\?' means"):
+        films.read("When was that?", [turn("List all films.")])
