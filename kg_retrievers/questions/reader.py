@@ -64,9 +64,9 @@ MAX_SAMPLES = 15
 LIKELY = 3
 
 #: How likely a reading that a language model means is right: one that is also ours, another one that it chooses again,
-#: and one that it writes and then chooses. Of scripted models of six qualities, 492 of 495 and 79 of 87 were right
+#: and one that it writes and then chooses. Of scripted models of six qualities, 488 of 491 and 79 of 86 were right
 #: (`benchmarks/language_model_modes.py --fit`). The last one is a guess. No published model was measured.
-CHOSEN, CHOSEN_AGAIN, WRITTEN = 0.99, 0.91, 0.8
+CHOSEN, CHOSEN_AGAIN, WRITTEN = 0.99, 0.92, 0.8
 
 
 class _UndatedError(LowConfidenceError):
