@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: How a pattern was made, by its `source`.
 PATTERN_SOURCES = {
     "examples": "by the nearest example",
+    "question-forms": "by the form of the question (no LLM, no examples)",
+    "chosen": "by a choice of the language model among readings",
     "zero-shot": "from the entities and words of the question (no LLM, no examples)",
     "llm": "by a language model",
 }

@@ -107,7 +107,13 @@ def relation_lines(metadata: Mapping[str, Any]) -> list[str]:
 
 
 #: Who read a question, by the `source` of a pattern or a query.
-SOURCES = {"examples": "as the nearest example", "zero-shot": "by its entities and words", "llm": "by a language model"}
+SOURCES = {
+    "examples": "as the nearest example",
+    "question-forms": "by its form",
+    "zero-shot": "by its entities and words",
+    "chosen": "as a language model chose among readings",
+    "llm": "by a language model",
+}
 
 
 def reading_lines(metadata: Mapping[str, Any]) -> list[str]:

@@ -163,7 +163,8 @@ class Pattern(Written):
             they count, except for a triple that can only be meant the other way round.
         typed: Whether a type means this very type: no entity of another one answers, and one without types only if no
             entity of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
-        source: Who wrote the pattern: "llm", "examples", "zero-shot", or None.
+        source: Who wrote the pattern: "examples", "question-forms", "zero-shot", "llm", or None; "chosen" if a language
+            model chose it.
         confidence: How likely the answers of the pattern are right, in [0, 1]; None if nobody can tell.
         conditions: What its unknowns must satisfy, all of them.
         absent: Triples that must not be in the graph (negation as failure: what the graph lacks is taken to be false).
