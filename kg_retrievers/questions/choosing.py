@@ -18,7 +18,7 @@ from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import StructuredModel, read_object, reply_text
 from kg_retrievers.errors import AnswerParseError, PatternError, RefusalError
-from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, pattern_lines
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Unknown, pattern_lines
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex, QuestionEntity
 from kg_retrievers.questions.carried_out import carried_out
@@ -173,9 +173,15 @@ def in_words(index: GraphIndex, patterns: Sequence[Pattern]) -> list[str]:
         with suppress(RefusalError, PatternError):
             answers = sample_answers(index, pattern)
         known = {node for node in (*pattern.nodes, *pattern.alone) if isinstance(node, Known) and node.entity}
-        labels = {node: replace(node, text=index.graph.label(str(node.entity))) for node in known}
+        labels = {node: replace(node, text=_name(index.graph, str(node.entity))) for node in known}
         texts.append(reading_in_words(pattern.with_known(labels), answers))
     return texts
+
+
+def _name(graph: KnowledgeGraph, key: str) -> str:
+    """Return the label of an entity, with its key if others have the label."""
+    label = graph.label(key)
+    return label if len(graph.entities_named(label)) < 2 else f"{label} [{key}]"
 
 
 def single_steps(index: GraphIndex, question: str, entities: Sequence[QuestionEntity]) -> list[Pattern]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kg_retrievers.questions.choosing import chosen_number
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers.graph import Known, Pattern, Unknown
+from kg_retrievers.questions.choosing import chosen_number, in_words
 
 
 @pytest.mark.parametrize(
@@ -24,3 +26,18 @@ from kg_retrievers.questions.choosing import chosen_number
 )
 def test_numbers(reply: str, number: int | None) -> None:
     assert chosen_number(reply, 3) == number
+
+
+def test_lines_tell_entities_with_one_label_apart() -> None:
+    facts = [("m1", "discovered_by", "Ann"), ("m2", "played_by", "Bob"), ("Her", "seen_by", "Ann")]
+    graph = KnowledgeGraph.from_triples(facts, labels={"m1": "Mercury", "m2": "Mercury"})
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    x = Unknown("x")
+    patterns = [
+        Pattern.of((Known("Mercury", entity="m2"), "played_by", x), target="x", source="zero-shot"),
+        Pattern.of((Known("her", entity="Her"), "played_by", x), target="x", source="zero-shot"),
+    ]
+    assert in_words(index, patterns) == [
+        "Mercury [m2] -> played_by -> ?x; wanted: ?x (answers: Bob)",
+        "Her -> played_by -> ?x; wanted: ?x (no answers)",
+    ]
