@@ -161,8 +161,10 @@ def run_agent(agent: Runnable[Any, Any], name: str) -> Work:
         output = yield Call(agent.with_config(callbacks=[counter]), {"question": state["question"]})
         documents = output.get("documents") or []
         if not documents or not output.get("answers"):
-            text = output.get("reason") or output.get("stopped") or output.get("answer") or NO_ANSWER
-            return record_refusal(state, agent, name, NoEvidenceError(text))
+            stopped = output.get("stopped")
+            text = output.get("reason") or stopped or output.get("answer") or NO_ANSWER
+            refused = record_refusal(state, agent, name, NoEvidenceError(text))
+            return refused | ({"stopped": stopped} if stopped else {})
         shown = show_evidence(documents, "numbered")
         return {
             "documents": documents,

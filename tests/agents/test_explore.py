@@ -252,6 +252,7 @@ def test_the_budget_of_the_workflow_holds_for_the_agent(index: GraphIndex) -> No
     workflow = build_workflow(SimGRAGRetriever.from_index(index), fallback=agent, budget=Budget(llm_calls=2))
     output = workflow.invoke({"question": "Who is behind the movie about Samantha?"})
     assert (output["cost"]["llm_calls"], output["answers"]) == (2, [])
+    assert output["stopped"] == "the budget allows no more calls of a language model."
 
 
 @pytest.mark.parametrize(
