@@ -40,7 +40,7 @@ def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> s
 def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     location = problem["loc"]
     name = ".".join(map(str, location)) or "The value"
-    message = problem["msg"].removeprefix("Value error, ").rstrip(".")
+    message = problem["msg"].removeprefix("Value error, ").rstrip(".").replace("a valid tuple", "a list")
     shown = _shown(problem["input"])
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{name} must be left out: there is no such key, but got {shown}."
