@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from random import Random
 from typing import Annotated, Any, NamedTuple
 from zlib import crc32
@@ -14,6 +15,7 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from pydantic import BaseModel, Field
 
+from kg_retrievers.algorithms.bindings import Limits
 from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import StructuredModel, read_object, reply_text
@@ -31,6 +33,9 @@ MOST_READINGS, SAMPLES = 8, 2
 
 #: The lines in all, which single steps fill up; see `single_steps`.
 MOST_LINES = 12
+
+#: The most adjacency entries that a search for these answers looks at.
+MOST_SCANS = 1_000_000
 
 #: The last choice.
 NONE = "None of these asks for it."
@@ -137,7 +142,8 @@ def reading_in_words(pattern: Pattern, answers: Sequence[str] | None = None) -> 
 def sample_answers(index: GraphIndex, pattern: Pattern, most: int = SAMPLES) -> list[str] | None:
     """Return the labels of the first answers of a pattern without an operation.
 
-    None if it has an operation or no target: then nothing is looked up.
+    None if it has an operation or no target, so that nothing is looked up, or if `MOST_SCANS` ends the search before an
+    answer is found.
 
     Raises:
         RefusalError: If it names what the graph lacks.
@@ -145,10 +151,13 @@ def sample_answers(index: GraphIndex, pattern: Pattern, most: int = SAMPLES) -> 
     if pattern.operation is not None or pattern.target is None or pattern.attributes:
         return None
     carried = carried_out(index, pattern if pattern.typed else _untyped(pattern)).pattern
-    join = PatternJoin(index, carried, directed=bool(carried.directed))
+    limits = Limits(MOST_SCANS, inf)
+    join = PatternJoin(index, carried, directed=bool(carried.directed), limits=limits)
     rows = join.bindings([pattern.target], "known")
     if not len(rows):
         rows = join.bindings([pattern.target], "none")
+    if not len(rows) and join.truncated:
+        return None
     graph = index.graph
     return [graph.label(graph.entities[int(entity)]) for entity in rows[:most, 0].tolist()]
 

@@ -102,7 +102,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     3. "zero-shot": the walks that the words of the question ask for. A more distant example is taken if it is likelier.
        If both agree, they are wrong together only if both are wrong.
     4. The language model, if there is one and none of these is sure (`Reading.is_sure`), or no entity is found.
-       "chosen": of up to eight readings in words, each with two answers, it chooses one. Another one than ours, or one
+       "chosen": of up to twelve readings in words, each with two answers, it chooses one. Another one than ours, or one
        that we would refuse, counts only if it is chosen again from the list in another order. "llm": only if none is
        meant, the model writes a pattern. It sees the relations and types near the question and the nearest examples.
        The pattern counts if the graph has its names and if the model chooses it from the list. A model that contradicts
@@ -317,7 +317,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         return any(node.entity in keys or node.text in keys or node.text.casefold() in names for node in known)
 
     def _checked(self, asked: tuple[str, Pattern]) -> Pattern:
-        """Return a pattern whose names the graph has; the directions of a list count if something fits it so.
+        """Return a pattern whose names the graph has. Directions of a written list count if something fits it so.
 
         Over a part of a connected graph nothing is checked: what the pattern needs is fetched later.
 
@@ -329,10 +329,11 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if index.is_part:
             return pattern
         carried_out(index, pattern)
-        is_open = pattern.directed is None and pattern.operation is None
-        for one in (replace(pattern, directed=True) if is_open else pattern, pattern):
-            if sample_answers(index, one) != []:
-                return one
+        is_open = pattern.directed is None and pattern.operation is None and pattern.source not in READERS
+        if is_open and sample_answers(index, directed := replace(pattern, directed=True)) != []:
+            return directed
+        if sample_answers(index, pattern) != []:
+            return pattern
         raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {question!r:.200}.")
 
     def _nothing_meant(
@@ -436,8 +437,10 @@ def _passes(reading: Reading | None) -> bool:
 
 def _different(patterns: Sequence[Pattern]) -> list[Pattern]:
     """Return the patterns that differ in words, the first of equal ones."""
-    different = {reading_in_words(pattern): pattern for pattern in reversed(patterns)}
-    return [*reversed(different.values())]
+    different: dict[str, Pattern] = {}
+    for pattern in patterns:
+        different.setdefault(reading_in_words(pattern), pattern)
+    return [*different.values()]
 
 
 def _likelier(zero_shot: Reading, example: Pattern) -> Reading:

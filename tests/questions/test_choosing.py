@@ -6,7 +6,8 @@ import pytest
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
 from kg_retrievers.graph import Known, Pattern, Unknown
-from kg_retrievers.questions.choosing import chosen_number, in_words
+from kg_retrievers.questions import choosing
+from kg_retrievers.questions.choosing import chosen_number, in_words, sample_answers
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,11 @@ def test_lines_tell_entities_with_one_label_apart() -> None:
         "Mercury [m2] -> played_by -> ?x; wanted: ?x (answers: Bob)",
         "Her -> played_by -> ?x; wanted: ?x (no answers)",
     ]
+
+
+def test_a_search_for_answers_that_is_cut_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = GraphIndex.build(KnowledgeGraph.from_triples([("Her", "seen by", "Ann")]), HashedEmbeddings())
+    seen = Pattern.of(("Her", "seen by", Unknown("x")), target="x", directed=True, source="zero-shot")
+    assert sample_answers(index, seen) == ["Ann"]
+    monkeypatch.setattr(choosing, "MOST_SCANS", 0)
+    assert sample_answers(index, seen) is None

@@ -206,3 +206,14 @@ def test_a_written_pattern_names_what_the_question_names() -> None:
     meaning(made, "none", reply)
     with pytest.raises(LowConfidenceError, match="the language model finds no reading"):
         made.read(FAR)
+
+
+def test_our_reading_stays_the_first_of_equal_ones() -> None:
+    """The words alone may give it second. One choice of it is enough."""
+    llm = choosing("Amélie -> directed by -> ?")
+    made = QuestionReader(INDEX, llm=llm, examples=EXAMPLES, asks_model="always")
+    ours = QuestionReader(INDEX, examples=EXAMPLES).read(NEAR).pattern
+    other = Pattern.of(("Amélie", "starring", X), target="x", source="zero-shot", confidence=0.9)
+    made.zero_shot.read = lambda _: Reading(other, (ours,))  # type: ignore[method-assign]
+    assert made.read(NEAR).pattern == ours
+    assert len(llm.prompts) == 1
