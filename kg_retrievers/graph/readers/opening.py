@@ -286,7 +286,7 @@ _TAR = slice(257, 262)
 
 
 class _Kind(NamedTuple):
-    """What a file is, and what to do, in Python and on the shell where that differs; how it begins and its suffixes."""
+    """The kind of a file, the next step in Python and on the shell, its first bytes and its suffixes."""
 
     what: str
     python: str

@@ -116,7 +116,7 @@ def _check(heads: Array, tails: Array, costs: Array, prizes: Array) -> None:
 
 
 class _Growth(NamedTuple):
-    """The graph, and where the growth stands: arrays in Python, pointers to them in compiled code."""
+    """The graph and the state of the growth: arrays in Python, pointers to them in compiled code."""
 
     heads: Pointer
     tails: Pointer

@@ -310,7 +310,8 @@ def _rows(reading: Reading, slots: Sequence[QuestionEntity]) -> Rows:
     is_meant = best.source in ("chosen", "llm")  # by a language model, which means no other
     for pattern in (best, *(() if is_meant else reading.alternatives)):
         score = min(max(pattern.confidence or 0.0, MIN_SCORE), best.confidence or 1.0)
-        for start, steps in walks_of(pattern) or ():
+        walks = walks_of(pattern) or []
+        for start, steps in walks if len(walks) <= len(slots) else ():  # else one begins elsewhere
             relations = [[relation, "backward" if backward else "forward"] for relation, backward in steps]
             row = {"relations": relations, "score": score, "from": pattern.source}
             rows.append(row | ({"entity": order.index(start.text)} if len(slots) > 1 and start.text in order else {}))

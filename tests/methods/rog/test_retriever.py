@@ -496,3 +496,14 @@ def test_what_is_mined_has_the_f1_it_says(facts: Facts, data: st.DataObject) -> 
         assert f1 == pytest.approx(max(sums) / len(questions))
         assert revisits is (None if abs(sums[1] - sums[0]) < 1e-9 else sums[1] > sums[0])
         assert 0 < f1 <= 1
+
+
+def test_a_written_pattern_of_more_than_walks_is_refused() -> None:
+    """One has a walk from an entity that the question does not name, the other an absent fact."""
+    two = '{"triples": [["Her", "directed_by", "?x"], ["Arrival", "starring", "?x"]], "target": "?x"}'
+    absent = '{"triples": [["Her", "starring", "?x"]], "absent": [["Arrival", "starring", "?x"]], "target": "?x"}'
+    facts = [*FILMS, ("Arrival", STAR, "Jonze"), ("Her", STAR, "Mara")]
+    for written in (two, absent):
+        asked = retriever(indexed(facts), llm=choosing("none", written), asks_model="always", on_refusal="raise")
+        with pytest.raises(LowConfidenceError, match="more than relation paths lead to"):
+            asked.invoke("What of Her, so to say?")

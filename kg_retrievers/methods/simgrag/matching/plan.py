@@ -106,7 +106,7 @@ class PlanOf(NamedTuple, Generic[Row]):
     outside: Row  # int64, (s * s): the second step is still to come and not in the subtree that the first one places
     differs: Row  # int64, (v * v): must not take the same entity
     starts: Row  # int64, (v + 1): the candidates of node v are `candidates[starts[v]:starts[v + 1]]`
-    candidates: Row  # int32, (n): candidates of the known nodes; where they are searched, ascending by id in each
+    candidates: Row  # int32, (n): candidates of the known nodes, ascending by id in each that is searched
     candidate_costs: Row  # int32, (n)
     limited_starts: Row  # int64, (v + 1): where what conditions leave of node v begins in `limited`
     limited: Row  # int32, (m): ascending in each node; nothing for a node without conditions

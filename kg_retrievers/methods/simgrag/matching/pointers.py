@@ -107,7 +107,7 @@ class ProgressOf(NamedTuple, Generic[Row]):
     least: Row
     bound: Row  # how many entities it takes in the match that is completed
     # int64:
-    begin: Row  # ((s + 1) * v): where the set of each node before each step begins in `pool`
+    begin: Row  # ((s + 1) * v): the beginning in `pool` of the set of each node before each step
     end: Row  # ... and ends
     keys: Row  # (k * (s + v)): the best combinations
     costs: Row  # (k + 1): their costs, ascending, and the limit; while one is completed, its own

@@ -134,7 +134,7 @@ def _list_starts(graph: Graph, plan: Layout, state: Progress, s: int, rest: int)
 
 @compiled
 def _relation_wanted(plan: Layout, state: Progress, s: int) -> int:
-    """Return the only relation that a step may take; -1 where it chooses."""
+    """Return the only relation that a step may take, or -1 if it chooses."""
     first_use = plan.first_use[s]
     if first_use >= 0 and first_use < s:
         return state.relation[first_use]
@@ -176,7 +176,7 @@ def _list_neighbors(graph: Graph, plan: Layout, state: Progress, s: int, rest: i
     """List the relations to, and entities or levels of, a node next to a placed one; return the end of the options."""
     v, costs, end = plan.far[s], plan.term[s] * plan.relations, state.first_option[s]
     only, worst = _relation_wanted(plan, state, s), worst_bound(state)
-    # One neighbor is as good as another where nothing is known of them.
+    # One neighbor is as good as another if nothing is known of them.
     alike = plan.as_set[v] != 0 and state.lower[v] < 0 and plan.level_row[v] < 0
     near = s * plan.nodes + plan.near[s]
     first, last = ways(only, plan.side[s])
