@@ -30,9 +30,9 @@ from kg_retrievers import ExtractiveAnswerer, GraphIndex, KnowledgeGraph, Questi
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.graph import Known, Pattern
-from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
 from kg_retrievers.methods.sg_rag.writers import TemplateCypherWriter
+from kg_retrievers.questions.labelling import label_examples
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261120

@@ -66,6 +66,7 @@ from .methods.gnn_rag.model import GraphReasoner as GraphReasoner
 from .methods.gnn_rag.retriever import GNNRAGRetriever as GNNRAGRetriever
 from .methods.gnn_rag.training import train_graph_reasoner as train_graph_reasoner
 from .methods.kaping.retriever import TripleSimilarityRetriever as TripleSimilarityRetriever
+from .methods.kg.retriever import KGRetriever as KGRetriever
 from .methods.neighborhood.retriever import NeighborhoodRetriever as NeighborhoodRetriever
 from .methods.rog.retriever import RelationPathRetriever as RelationPathRetriever
 from .methods.sg_rag.retriever import CypherRetriever as CypherRetriever

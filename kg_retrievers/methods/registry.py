@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 
 if TYPE_CHECKING:
     from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.index import GraphIndex
 
 #: The labels that a method can learn from.
 Label = Literal["pattern", "answers"]
@@ -113,6 +115,13 @@ class TrainedAnswerer(Entry):
 
 METHODS: tuple[Method, ...] = (
     Method(
+        name="kg",
+        retriever="kg_retrievers.methods.kg.retriever:KGRetriever",
+        finds="the answer, if the question is understood, and the best evidence for a budget of tokens",
+        paper="of this package, not on arXiv",
+        labels=("pattern", "answers"),
+    ),
+    Method(
         name="simgrag",
         retriever="kg_retrievers.methods.simgrag.retriever:SimGRAGRetriever",
         finds="the subgraphs most similar to a pattern of the question",
@@ -200,7 +209,7 @@ UNION = Method(
 )
 
 #: The method that is asked where none is named.
-DEFAULT = METHODS[0]
+DEFAULT = METHODS[1]
 
 
 def entries() -> tuple[Entry, ...]:
@@ -255,6 +264,29 @@ def find_methods(names: str) -> tuple[Method, ...]:
         ['simgrag', 'g-retriever']
     """
     return tuple(find_method(name) for name in names.split(SEPARATOR))
+
+
+def trained_retriever(index: GraphIndex, model: Any) -> BaseKGRetriever:
+    """Return the retriever of a trained model.
+
+    Args:
+        index: The indexed graph.
+        model: The model, or its folder.
+
+    Raises:
+        InvalidArgumentError: If it is the model of no method.
+        ModelLoadError: If the folder holds no model, or a damaged one.
+        ModelMismatchError: If it was trained with other embeddings.
+    """
+    from kg_retrievers.core.checkpoint import read_header  # loads numpy
+
+    trained = [method for method in METHODS if method.trainer]
+    name = read_header(model).method if isinstance(model, str | Path) else None
+    for method in trained:
+        if name in method.names if name else isinstance(model, method.load_model()):
+            return method.load_retriever()(index, model=model)
+    wanted = " or ".join(method.name for method in trained)
+    raise InvalidArgumentError(f"wanted a trained model of {wanted}, or its folder, but got {name or model!r:.100}.")
 
 
 def joined_names(methods: Iterable[Method]) -> str:

@@ -300,6 +300,14 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             steps = [step for step in every if _facts(step) not in plain]
         return _different([*_different(found)[:MOST_READINGS], *steps])[:MOST_LINES]
 
+    def guesses(self, input: Mapping[str, Any]) -> list[Pattern]:
+        """Return what the words of a question may mean if it is refused, without confidence in any."""
+        with suppress(RefusalError):
+            question, entities = self._asked_part((input["question"], self.zero_shot.entities(input)))
+            reading = self.zero_shot.read({**input, "question": question, "entities": entities})
+            return [replace(one, confidence=0.0) for one in (reading.pattern, *reading.alternatives)]
+        return []
+
     def _in_words(self, patterns: Sequence[Pattern]) -> list[str]:
         return in_words(self.zero_shot.index, patterns)
 

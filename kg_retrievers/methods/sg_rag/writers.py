@@ -29,12 +29,12 @@ from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.linking import tell_unknown_answer
-from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
 from kg_retrievers.methods.sg_rag.operations import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.around import patterns_around
 from kg_retrievers.questions.carried_out import Directions, Edge, carried_out
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.fact_attributes import without_attributes
+from kg_retrievers.questions.labelling import MAX_HOPS, label_examples
 from kg_retrievers.questions.operations import bound_by, part_of, whole_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
 from kg_retrievers.questions.possible_entities import absent_candidates, allowed_entities

@@ -20,10 +20,10 @@ from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.errors import CypherSafetyError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.index import QuestionEntity, linker_of, question_entities
-from kg_retrievers.methods.sg_rag.labelling import label_examples, star_pattern
 from kg_retrievers.methods.sg_rag.queries import check_shows_facts
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
 from kg_retrievers.questions.carried_out import Directions, Edge
+from kg_retrievers.questions.labelling import label_examples, star_pattern
 
 BY, STAR, YEAR, WROTE = "directed_by", "starring", "release_year", "written_by"
 FILMS = [

@@ -1,0 +1,153 @@
+"""Chooses the weights of `KGRetriever`, and says how many answers it finds for a budget of tokens.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.fact_ranker [--write] [--graphs dev]
+
+Looks for the weights with the highest answer recall at 50, 150 and 500 tokens (150 counts twice) on the questions of
+`benchmarks/own_graphs/fit`, one weight after the other, then scales them to probabilities. No language model, no
+examples, entities found in the question. Answer recall: the share of the answers that are an end of a shown fact, or an
+answer of a sure reading without facts, in the mean over the questions. `--write` stores the weights in the package,
+`--graphs` measures on other graphs what the package has then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import kg_retrievers.methods.kg.ranking
+from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, Question, default_embeddings
+from kg_retrievers.algorithms.logistic import LogisticPrior, fit_logistic
+from kg_retrievers.datasets import read_questions
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.verbalize import approximate_tokens, triple_lines
+from kg_retrievers.methods.kg.ranking import FEATURES
+
+FOLDER = Path(__file__).parent / "own_graphs"
+WEIGHTS = Path(kg_retrievers.methods.kg.ranking.__file__).with_name("weights.json")
+BUDGETS = (50, 150, 500, 1500)
+#: How much the recall at each budget counts.
+COUNTS = np.array([1, 2, 1, 0])
+#: Where the search begins, and its first steps: readings in their order, then what is near.
+START = {"reading 1": 8, "reading 2": 7, "reading 3": 6, "reading 4": 5, "model": 3, "relation": 1, "text": 1}
+STEPS = {"log facts": 0.5, "model": 0.0, "one hop": 0.3, "two hops": 0.3, "relation": 0.7, "text": 0.7}
+ROUNDS, SHORTER = 4, 0.6
+
+
+class Asked(NamedTuple):
+    """A question: the features and tokens of the candidates, and for each answer the candidates that hold it."""
+
+    features: Array
+    tokens: Array
+    holders: list[Array]
+
+
+def graphs(folder: Path) -> Iterator[tuple[GraphIndex, list[Question]]]:
+    """Yield each graph of a folder with its questions that have answers."""
+    for home in sorted(folder.iterdir()):
+        entities = home / "entities.tsv"
+        names = {"entities": entities} if entities.exists() else {}
+        graph = KnowledgeGraph.from_file(next(home.glob("graph.*")), **names)
+        questions = [one for one in read_questions(home / "questions.jsonl") if one.answers]
+        yield GraphIndex.build(graph, default_embeddings()), questions
+
+
+def asked() -> list[Asked]:
+    """Return the questions to choose on."""
+    rows = []
+    for index, questions in graphs(FOLDER / "fit"):
+        retriever, graph = KGRetriever.from_index(index), index.graph
+        for question in questions:
+            candidates = retriever.candidates(question.text)
+            lines = triple_lines([graph.triple(id) for id in candidates.ids.tolist()], graph.label)
+            heads, _, tails = graph.edges[candidates.ids].T
+            answers = (graph.entities.find(key) for key in question.answers)
+            holders = [np.flatnonzero((heads == answer) | (tails == answer)) for answer in answers]
+            tokens = np.array([approximate_tokens(f"{line}\n") for line in lines], float)
+            rows.append(Asked(candidates.features, tokens, holders))
+    return rows
+
+
+def recall(rows: Sequence[Asked], weights: Array) -> Array:
+    """Return the answer recall at each budget, (budgets)."""
+    found = []
+    for row in rows:
+        order = np.argsort(-(row.features @ weights), kind="stable")
+        spent = np.empty(len(order))
+        spent[order] = np.cumsum(row.tokens[order])
+        firsts = np.array([spent[holders].min(initial=np.inf) for holders in row.holders])
+        found.append([(firsts <= budget).mean() for budget in BUDGETS])
+    return np.array(found).mean(axis=0)
+
+
+def chosen(rows: Sequence[Asked]) -> Array:
+    """Return the weights that find the most answers."""
+    weights = np.array([START.get(name, 0.0) for name in FEATURES], float)
+    steps = np.array([STEPS.get(name, 1.0) for name in FEATURES])
+    best = recall(rows, weights)
+    for _ in range(ROUNDS):
+        for at in np.flatnonzero(steps):
+            for step in (steps[at], -steps[at]):
+                tried = weights.copy()
+                tried[at] += step
+                found = recall(rows, tried)
+                if found @ COUNTS > best @ COUNTS + 1e-5:
+                    weights, best = tried, found
+                    break
+        steps *= SHORTER
+    return weights
+
+
+def scaled(rows: Sequence[Asked], weights: Array) -> Array:
+    """Return the bias and the weights that make probabilities of the scores."""
+    scores = np.concatenate([row.features @ weights for row in rows])
+    rights = np.concatenate([np.isin(np.arange(len(row.tokens)), np.concatenate(row.holders)) for row in rows])
+    pairs = np.stack([np.ones(len(scores)), scores], axis=1)
+    bias, scale = fit_logistic(pairs, rights.astype(float), LogisticPrior([0, 1], [100, 100]))
+    return np.concatenate([[bias], scale * weights])
+
+
+def measured(folder: Path) -> Array:
+    """Return the answer recall of the retriever at each budget, (budgets)."""
+    found = []
+    for index, questions in graphs(folder):
+        retriever = KGRetriever.from_index(index)
+        bounded = [retriever.with_fields({"max_tokens": budget}) for budget in BUDGETS]
+        found += [[_recall(one, question) for one in bounded] for question in questions]
+    return np.array(found).mean(axis=0)
+
+
+def _recall(retriever: KGRetriever, question: Question) -> float:
+    shown = set[str]()
+    for document in retriever.invoke(question.text):
+        facts, answers = document.metadata["triples"], document.metadata["answers"]
+        shown |= {end for head, _, tail in facts for end in (head, tail)} | set(answers if not facts else ())
+    return len(shown & set(question.answers)) / len(set(question.answers))
+
+
+def main() -> None:
+    """Choose and print, or measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", choices=["dev", "test", "kept"], help="measure on these, and choose nothing")
+    parser.add_argument("--write", action="store_true", help="store the weights in the package")
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)
+    if options.graphs:
+        print(options.graphs, dict(zip(BUDGETS, measured(FOLDER / options.graphs).round(3).tolist(), strict=True)))
+        return
+    rows = asked()
+    weights = chosen(rows)
+    print("fit", dict(zip(BUDGETS, recall(rows, weights).round(3).tolist(), strict=True)))
+    stored = dict(zip(("bias", *FEATURES), scaled(rows, weights).round(3).tolist(), strict=True))
+    print(json.dumps(stored))
+    if options.write:
+        WEIGHTS.write_text(json.dumps(stored, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

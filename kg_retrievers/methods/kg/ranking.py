@@ -1,0 +1,123 @@
+"""Ranks facts by how likely they hold the answer to a question: a logistic regression over where each was found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from kg_retrievers.graph.columns import Array
+
+#: Where a fact was found: in the facts of a reading, by a trained method, around the question's entities, or by its
+#: text, anywhere in the graph.
+Part = Literal["reading", "model", "around", "text"]
+
+#: The features of a fact, in the order of the weights:
+#:
+#: - whether the likeliest reading has it, or else the second, third or fourth,
+#: - the logarithm of how many facts that reading has,
+#: - 1 / rank among the facts that a trained method found,
+#: - whether it is one step, or two, from the entities of the question,
+#: - the cosines of the question without its entities and the relation, and of the question and the text of the fact.
+FEATURES = (
+    "reading 1", "reading 2", "reading 3", "reading 4", "log facts", "model", "one hop", "two hops", "relation", "text",
+)  # fmt: skip
+
+#: How many readings are looked at.
+READINGS = 4
+
+
+class FoundFacts(NamedTuple):
+    """Facts that one part found.
+
+    Attributes:
+        part: Which.
+        ids: The ids of the facts, int64, shape (n), the best first, each once.
+        position: The position of a reading, from 1.
+        hops: How many steps each fact around the entities of the question is away from them, shape (n).
+    """
+
+    part: Part
+    ids: Array
+    position: int = 0
+    hops: Array | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return f"{self.part} {self.position}" if self.position else self.part
+
+
+class Candidates(NamedTuple):
+    """The facts to choose from.
+
+    Attributes:
+        ids: Their ids, int64, ascending, shape (n).
+        features: float64, shape (n, `len(FEATURES)`).
+        parts: The position of the part that found each first, shape (n).
+    """
+
+    ids: Array
+    features: Array
+    parts: Array
+
+
+def gather(found: Sequence[FoundFacts]) -> Candidates:
+    """Return all facts that were found, each once, without the cosines.
+
+    Args:
+        found: The facts of each part, the readings first, by position.
+
+    Example:
+        >>> reading = FoundFacts("reading", np.array([7]), position=1)
+        >>> candidates = gather([reading, FoundFacts("around", np.array([3, 7]), hops=np.array([1, 1]))])
+        >>> candidates.ids.tolist(), candidates.parts.tolist()
+        ([3, 7], [1, 0])
+    """
+    ids = np.unique(np.concatenate([np.empty(0, np.int64), *(one.ids for one in found)]))
+    columns = {name: np.zeros(len(ids)) for name in FEATURES}
+    parts = np.full(len(ids), len(found))
+    for number, one in enumerate(found):
+        rows = np.searchsorted(ids, one.ids)
+        if one.part == "reading":
+            new = rows[parts[rows] == len(found)]
+            columns[f"reading {one.position}"][new] = 1
+            columns["log facts"][new] = np.log(max(len(rows), 1))
+        elif one.part == "model":
+            columns["model"][rows] = 1 / np.arange(1, len(rows) + 1)
+        elif one.hops is not None:
+            columns["one hop"][rows], columns["two hops"][rows] = one.hops == 1, one.hops == 2
+        parts[rows] = np.minimum(parts[rows], number)
+    return Candidates(ids, np.stack([columns[name] for name in FEATURES], axis=1), parts)
+
+
+class FactRanker:
+    """Tells how likely facts hold the answer to a question: a logistic regression.
+
+    Args:
+        weights: The bias and the weights of `FEATURES`, shape (1 + `len(FEATURES)`).
+    """
+
+    def __init__(self, weights: Array) -> None:
+        """Take the weights."""
+        self.weights = weights
+
+    def probabilities(self, features: Array) -> Array:
+        """Return how likely each fact holds an answer, in (0, 1), shape (n)."""
+        shares: Array = 0.5 * (1 + np.tanh((self.weights[0] + features @ self.weights[1:]) / 2))
+        return shares
+
+
+@cache
+def fact_ranker() -> FactRanker:
+    """Return the ranker of the package.
+
+    `python -m benchmarks.fact_ranker` chose its weights on the graphs of `benchmarks/own_graphs/fit`, none of which is
+    measured.
+    """
+    stored = json.loads(files(__package__).joinpath("weights.json").read_text())
+    return FactRanker(np.array([stored["bias"], *(stored[name] for name in FEATURES)]))

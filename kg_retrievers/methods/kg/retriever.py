@@ -1,0 +1,336 @@
+"""KGRetriever: what the question is read to ask for, and the facts that most likely hold the answer otherwise.
+
+The default of this package, not on arXiv. The answer is that of SimGRAG's matcher over the readings of
+`QuestionReader`. The facts around the question's entities are as in the other methods, those near in meaning as in
+KAPING.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from langchain_core.prompts import BasePromptTemplate
+from pydantic import Field
+
+from kg_retrievers.core.documents import DocumentStyle, documents_of
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
+from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
+from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
+from kg_retrievers.errors import EntityLinkingError, KGRetrieversError, NoEvidenceError, RefusalError
+from kg_retrievers.graph import Evidence, Pattern, Triple, verbalize
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.verbalize import approximate_tokens, words_with
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.kg.ranking import (
+    FEATURES,
+    READINGS,
+    Candidates,
+    FactRanker,
+    FoundFacts,
+    fact_ranker,
+    gather,
+)
+from kg_retrievers.methods.registry import trained_retriever
+from kg_retrievers.methods.simgrag.retriever import SimGRAGRetriever
+from kg_retrievers.questions.labelling import label_examples
+from kg_retrievers.questions.pattern_parts import pattern_part
+from kg_retrievers.questions.reader import QuestionReader, ReaderFields, reader_arguments
+from kg_retrievers.questions.reading import Reading, pattern_of
+
+#: The tokens of the evidence of a question.
+MAX_TOKENS = 500
+
+#: How many steps around the entities of a question facts are looked for, and among how many entities.
+MAX_HOPS, MAX_NODES = 2, 2_000
+
+#: Graphs of at most so many facts are searched whole for facts near in meaning. The vectors of their texts take
+#: `4 * dimension` bytes each, and are made with the first question.
+EVERYWHERE = 20_000
+
+#: Larger graphs are so only for questions without an entity, up to this size. Beyond, facts around the names nearest to
+#: the question stand for them.
+EMBEDDED = 200_000
+
+#: How many names stand for the entities of a question without any.
+NAMES = 5
+
+#: The cosine of a question without an entity and a fact below which the graph says nothing about it.
+NEAR = 0.5
+
+#: The most facts of a reading other than the first.
+MOST_FACTS = 200
+
+#: The fewest tokens of a fact, so that no more than the budget may hold are looked at.
+FEWEST_TOKENS = 4
+
+
+class KGState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: What the question may ask for, the likeliest first, as `Pattern.to_dict` writes it.
+    readings: list[dict[str, Any]]
+    #: What the first reading gives if it is sure, as metadata of Documents; else nothing.
+    found: list[dict[str, Any]]
+
+
+class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
+    """Finds the answer if the question is understood, and in any case the best evidence for a budget of tokens.
+
+    The first Document is the evidence of the likeliest reading, with its answers and confidence, if it reaches
+    `min_confidence`. The other holds further facts, those first that most likely hold the answer otherwise, and
+    proposes no answers: the facts of other readings, those around the entities of the question, and those whose texts
+    are near to it anywhere in the graph (up to `EVERYWHERE` facts; up to `EMBEDDED` if the question names no entity).
+    A logistic regression over where each was found, fitted on other graphs, ranks them (`FEATURES`). `details["parts"]`
+    names what found each. Without a sure reading there is only the second Document, whose confidence is that of the
+    likeliest reading.
+
+    The texts of all Documents together have at most `max_tokens` tokens. Facts beyond are left out; the answers of a
+    sure reading are always complete.
+
+    Cost: that of `SimGRAGRetriever`, and some milliseconds for the other facts.
+
+    Raises:
+        EntityLinkingError: If no entity is found in the question, and no fact is near to it.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
+        >>> for document in KGRetriever.from_index(index).invoke("Who directed Her?"):
+        ...     print(document.page_content, document.metadata["answers"])
+        Her -> directed by -> Spike Jonze ['Spike Jonze']
+        Her -> has genre -> Drama []
+    """
+
+    state_class: ClassVar[type] = KGState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities", "open"})
+    operations: ClassVar[bool] = True
+
+    #: Reads the question and finds what a reading asks for.
+    matcher: SimGRAGRetriever = MADE
+    #: Trained retrievers whose facts join in.
+    members: tuple[BaseKGRetriever, ...] = ()
+    #: Ranks the facts that no sure reading has.
+    ranker: FactRanker = Field(default_factory=fact_ranker)
+    #: The most tokens of all Documents together.
+    max_tokens: int = Field(default=MAX_TOKENS, ge=FEWEST_TOKENS, strict=True)
+    #: Counts the tokens of a text; see `verbalize`.
+    count_tokens: Callable[[str], int] = approximate_tokens
+    #: The number of Documents: the sure evidence and the further facts.
+    k: int = Field(default=2, ge=1)
+    #: Always the neighbourhood of the question's entities, or the whole of a small graph.
+    scope: Literal["neighborhood"] = "neighborhood"
+    #: What one Document holds.
+    granularity: Literal["subgraph", "triple"] = "subgraph"
+    #: How the facts of a Document are written.
+    style: DocumentStyle = "triples"
+    #: How many steps a fact is away from the entities of the question, at most.
+    max_hops: int = Field(default=MAX_HOPS, ge=1)
+
+    @classmethod
+    def fields_made_from(
+        cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Make the matcher, unless one is given, and the retriever of a trained model, which joins the members.
+
+        Examples need a pattern, or answers that a walk reaches: see `label_examples`.
+
+        Raises:
+            InvalidArgumentError: If `matcher` is given beside `llm` or `examples`, or no example can be used.
+        """
+        made: dict[str, Any] = {}
+        if model is not None:
+            made["members"] = (*fields.get("members", ()), trained_retriever(index, model))
+        if fields.get("matcher") is None:
+            labelled = None if examples is None else label_examples(index, examples)
+            reader = reader_arguments(fields)
+            return made | {"matcher": SimGRAGRetriever.from_index(index, llm=llm, examples=labelled, **reader)}
+        cls._check_made_once("matcher", llm, examples)
+        return made
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Read the question, match the likeliest reading, rank further facts."""
+        calls_model = getattr(self.matcher.pattern_generator, "calls_model", True)
+        return (
+            Stage("read_question", Steps(self._read), ("readings",), calls_model),
+            Stage("match_reading", self._match_reading, ("found",)),
+            Stage("rank_facts", self._rank_facts, ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts of the reader, if it has some, and the one for answering."""
+        return {**self.matcher.prompts, "answer": self.answer_prompt}
+
+    def part(self, state: Mapping[str, Any]) -> GraphIndex:
+        """As in the base; for matching, the part of a connected graph that the likeliest reading needs."""
+        if state.get("readings") and "found" not in state:
+            with suppress(RefusalError):
+                return pattern_part(self.index, Pattern.from_dict(state["readings"][0]), state.get("seed_entities", ()))
+        return super().part(state)
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; readings may be `Pattern`s or their dictionaries, and are read like a model's.
+
+        Whoever gives them is sure of the first: its confidence is None.
+        """
+        if (given := inputs.get("readings")) is not None:
+            read = [one if isinstance(one, Pattern) else Pattern.from_dict(one) for one in given]
+            first = [replace(one, confidence=None, truncated=False) for one in read[:1]]
+            inputs = {**inputs, "readings": [one.to_dict() for one in (*first, *read[1:])]}
+        return super().check_inputs(inputs)
+
+    def _read(self, state: KGState) -> Body[dict[str, Any]]:
+        reader = self.matcher.pattern_generator
+        try:
+            read: Pattern | Reading = yield Call(reader, state)
+            others = read.alternatives if isinstance(read, Reading) else ()
+            patterns = [pattern_of(read), *others]
+        except RefusalError:
+            patterns = [] if not isinstance(reader, QuestionReader) else (yield Call(reader.guesses, state))
+        return {"readings": [pattern.to_dict() for pattern in patterns]}
+
+    def _match_reading(self, state: KGState) -> dict[str, Any]:
+        """Run the stage that writes `found`."""
+        documents = []
+        if state["readings"]:
+            with suppress(RefusalError):
+                asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": 1}
+                documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
+        return {"found": [one.metadata for one in documents]}
+
+    def _rank_facts(self, state: KGState) -> dict[str, Any]:
+        """Run the stage that writes `answers` and `documents`."""
+        sure = [self._cut(_evidence(row), self.max_tokens) for row in state["found"]]
+        evidence = [*sure, *self._further(state, sure)]
+        if not evidence:
+            self.link(state["question"])  # raises if no entity is found
+            raise NoEvidenceError(f"{type(self).__name__}: nothing in the graph fits {state['question']!r:.200}.")
+        return self.results(state, evidence)
+
+    def _further(self, state: KGState, sure: Sequence[Evidence]) -> Iterator[Evidence]:
+        """Yield the facts beside the sure evidence, as one piece of evidence or one for each, within the budget."""
+        graph, seeds = self.graph, self._entities(state, sure)[0]
+        found = list(self._found(state, sure, seeds))
+        candidates = self._compared(gather(found), state, sure)
+        shares = self.ranker.probabilities(candidates.features)
+        told = {graph.triple_id(triple) for one in sure for triple in one.triples}
+        order = [row for row in np.argsort(-shares, kind="stable").tolist() if int(candidates.ids[row]) not in told]
+        left = self.max_tokens - sum(map(self._tokens, sure))
+        facts = self.facts_of(candidates.ids[order[: max(left, 0) // FEWEST_TOKENS]])
+        if not facts:
+            return
+        said = words_with({fact: graph.attributes(fact) for fact in facts} if graph.attribute_names else {})
+        shown = verbalize(facts, style=self.style, label=graph.label, said=said, max_tokens=left).shown
+        first = next(iter(state["readings"]), {})
+        likely = None if sure else first.get("confidence") or 0.0
+        top = min((one.score for one in sure), default=1.0)
+        rows = [
+            (fact, min(float(shares[row]), top), found[candidates.parts[row]].name)
+            for fact, row in zip(facts[:shown], order, strict=False)
+        ]
+        entities = [[graph.label(key), key] for key in seeds]
+        for some in [[row] for row in rows] if self.granularity == "triple" else [rows] * bool(rows):
+            triples, scores, parts = zip(*some, strict=True)
+            details = {"entities": entities, "parts": list(parts)}
+            yield Evidence(triples, scores[0], truncated=shown < len(order), confidence=likely, details=details)
+
+    def candidates(self, question: str, seed_entities: Sequence[str] = ()) -> Candidates:
+        """Return the facts among which the evidence of a question is chosen, as the ranker sees them."""
+        state: Any = self.initial_state(question, seed_entities=list(seed_entities) or None)
+        for stage in self.stages[:-1]:
+            state |= stage.run.invoke(state)
+        sure = [_evidence(row) for row in state["found"]]
+        found = self._found(state, sure, self._entities(state, sure)[0])
+        return self._compared(gather(list(found)), state, sure)
+
+    def _entities(self, state: KGState, sure: Sequence[Evidence]) -> tuple[list[str], str]:
+        """Return the entities that the question and its sure reading name, and the question without their names."""
+        try:
+            keys, masked = self.link(state["question"], state.get("seed_entities") or ())
+        except EntityLinkingError:
+            keys, masked = [], state["question"]
+        named = (key for one in sure for _, key in one.details.get("entities") or ())
+        return list(dict.fromkeys([*keys, *named])), masked
+
+    def _found(self, state: KGState, sure: Sequence[Evidence], seeds: Sequence[str]) -> Iterator[FoundFacts]:
+        """Yield the facts that each part finds."""
+        question = state["question"]
+        for position, row in enumerate(state["readings"][:READINGS], 1):
+            pattern = Pattern.from_dict(row)
+            triples = sure[0].triples if position == 1 and sure else self._fitting(pattern, question)
+            yield FoundFacts("reading", self._ids(triples[:MOST_FACTS]), position)
+        for member in self.members if seeds else ():
+            documents = member.invoke(question, seed_entities=list(seeds), on_refusal="empty")
+            yield FoundFacts("model", self._ids(Triple(*row) for one in documents for row in one.metadata["triples"]))
+        if seeds:
+            yield self._around(seeds)
+        if self._compares_all(seeds):
+            scores = self.index.triple_similarities(question)
+            nearest = np.argsort(-scores, kind="stable")[:MOST_FACTS]
+            is_about = bool(seeds or state["readings"])
+            yield FoundFacts("text", nearest if is_about else nearest[scores[nearest] >= NEAR])
+        elif not seeds:
+            (names,) = self.index.nearest_entities([question], NAMES)
+            yield self._around([self.graph.entities[id] for id in names.ids.tolist()])
+
+    def _compared(self, candidates: Candidates, state: KGState, sure: Sequence[Evidence]) -> Candidates:
+        """Return candidates with the cosines of the question and of the facts and their relations."""
+        seeds, masked = self._entities(state, sure)
+        features, ids = candidates.features.copy(), candidates.ids
+        relations = self.index.relation_vectors @ self.index.embed([masked])[0]
+        features[:, FEATURES.index("relation")] = relations[self.graph.edges[ids][:, 1]]
+        if self._compares_all(seeds):
+            features[:, FEATURES.index("text")] = self.index.triple_similarities(state["question"], ids)
+        return candidates._replace(features=features)
+
+    def _compares_all(self, seeds: Sequence[str]) -> bool:
+        """Tell whether the question is compared with all facts."""
+        return len(self.graph) <= (EVERYWHERE if seeds else EMBEDDED)
+
+    def _fitting(self, pattern: Pattern, question: str) -> Sequence[Triple]:
+        """Return the facts that fit a reading best; none if something in it cannot be carried out."""
+        with suppress(KGRetrieversError):
+            return next((one.triples for one in self.matcher.match(pattern, 1, question=question)), ())
+        return ()
+
+    def _ids(self, triples: Iterable[Triple]) -> Array:
+        return np.array([self.graph.triple_id(triple) for triple in dict.fromkeys(triples)], np.int64)
+
+    def _around(self, seeds: Sequence[str]) -> FoundFacts:
+        around = self.neighborhood(seeds)
+        ends = self.graph.edges[around.triples][:, [0, 2]]
+        hops = 1 + around.hops[np.searchsorted(around.nodes, ends)].min(axis=1)
+        near = hops <= self.max_hops
+        return FoundFacts("around", around.triples[near].astype(np.int64), hops=hops[near])
+
+    def _cut(self, evidence: Evidence, tokens: int) -> Evidence:
+        """Return evidence with as many of its first facts as its text may hold, at least one."""
+        if self._tokens(evidence) <= tokens or not evidence.triples:
+            return evidence
+        details = {name: value for name, value in evidence.details.items() if name != "paths"}
+
+        def first(count: int) -> Evidence:
+            return replace(evidence, triples=evidence.triples[:count], truncated=True, details=details)
+
+        counts = range(1, len(evidence.triples))
+        return first(max(bisect_right(counts, tokens, key=lambda count: self._tokens(first(count))), 1))
+
+    def _tokens(self, evidence: Evidence) -> int:
+        (document,) = documents_of(
+            [evidence], 1, self.graph, retriever=type(self).__name__, style=self.style, single_triples=False
+        )
+        return self.count_tokens(document.page_content)
+
+
+def _evidence(row: Mapping[str, Any]) -> Evidence:
+    """Return the evidence of the metadata of a Document."""
+    names = ("score", "answers", "truncated", "confidence", "details", "value")
+    triples = tuple(Triple(*triple) for triple in row["triples"])
+    return Evidence(triples, **{name: row[name] for name in names if name != "answers"}, answers=tuple(row["answers"]))

@@ -1,0 +1,136 @@
+"""KGRetriever under the contract of all retrievers, and what it promises beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+
+from kg_retrievers import (
+    GraphIndex,
+    KGRetriever,
+    KnowledgeGraph,
+    Pattern,
+    Question,
+    SimGRAGRetriever,
+    SubgraphRAGRetriever,
+    Unknown,
+    default_embeddings,
+)
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.sample import load_graph
+from kg_retrievers.testing import RetrieverContract
+from tests.built_methods import drawn_model
+
+
+class TestKGRetriever(RetrieverContract):
+    retriever_class = KGRetriever
+
+
+@pytest.fixture(scope="module")
+def index() -> GraphIndex:
+    return GraphIndex.build(load_graph(), default_embeddings())
+
+
+def parts(documents: Sequence[Document]) -> list[str]:
+    """Return what found the further facts."""
+    return [part for one in documents for part in one.metadata["details"].get("parts", ())]
+
+
+def test_the_sure_answer_comes_first_as_simgrag_finds_it(index: GraphIndex) -> None:
+    question = "Who directed Her?"
+    answer, further = KGRetriever.from_index(index).invoke(question)
+    alone = SimGRAGRetriever.from_index(index).invoke(question)[0]
+    kept = ("triples", "answers", "confidence", "score", "value")
+    assert [answer.metadata[name] for name in kept] == [alone.metadata[name] for name in kept]
+    assert further.metadata["answers"] == []
+    assert not {tuple(row) for row in further.metadata["triples"]} & {tuple(row) for row in answer.metadata["triples"]}
+
+
+@pytest.mark.parametrize("most", [20, 50, 150, 500])
+@pytest.mark.parametrize("style", ["triples", "grouped"])
+@pytest.mark.parametrize("question", ["Who directed Her?", "List all films.", "Who starred in films by Spike Jonze?"])
+def test_the_budget_holds(index: GraphIndex, question: str, style: Any, most: int) -> None:
+    documents = KGRetriever.from_index(index, max_tokens=most, style=style).invoke(question)
+    assert documents
+    alone = documents[0].metadata["triples"] == [] or len(documents[0].metadata["triples"]) == 1
+    assert alone or sum(approximate_tokens(one.page_content) for one in documents) <= most
+
+
+def test_a_large_answer_is_complete_though_its_facts_are_cut(index: GraphIndex) -> None:
+    question = "Which films were made in the United States?"
+    whole = SimGRAGRetriever.from_index(index).invoke(question)[0].metadata
+    (cut,) = KGRetriever.from_index(index, max_tokens=60, k=1).invoke(question)
+    assert cut.metadata["answers"] == whole["answers"]
+    assert cut.metadata["truncated"]
+    assert len(cut.metadata["triples"]) < len(whole["triples"])
+
+
+def test_what_is_not_understood_gives_evidence_without_answers(index: GraphIndex) -> None:
+    documents = KGRetriever.from_index(index).invoke("How much did the tickets of Her cost?")
+    assert [one.metadata["answers"] for one in documents] == [[]]
+    assert documents[0].metadata["confidence"] < 0.5
+    assert all("Her" in {row[0], row[2]} for row in documents[0].metadata["triples"][:3])
+
+
+def test_a_description_without_an_entity_finds_the_nearest_facts() -> None:
+    facts = [(f"Hut {number}", "lies above", f"Lake {number}") for number in range(30)]
+    graph = KnowledgeGraph.from_triples([*facts, ("Old mill", "grinds", "rye flour")])
+    retriever = KGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
+    documents = retriever.invoke("where is rye ground to flour in a mill")
+    assert documents[0].metadata["triples"][0] == ["Old mill", "grinds", "rye flour"]
+    assert not any(one.metadata["answers"] for one in documents)
+
+
+def test_a_graph_that_says_nothing_refuses(index: GraphIndex) -> None:
+    with pytest.raises(EntityLinkingError):
+        KGRetriever.from_index(index).invoke("hello there", on_refusal="raise")
+
+
+def test_parts_name_what_found_each_fact(index: GraphIndex) -> None:
+    documents = KGRetriever.from_index(index).invoke("Who directed Her?")
+    assert len(parts(documents)) == len(documents[1].metadata["triples"])
+    assert set(parts(documents)) <= {"reading 1", "reading 2", "reading 3", "reading 4", "around", "text"}
+
+
+def test_readings_that_a_person_gives_are_carried_out(index: GraphIndex) -> None:
+    pattern = Pattern.of(("Her", "starring", Unknown("who")), target="who")
+    answer = KGRetriever.from_index(index).invoke("?", readings=[pattern])[0]
+    assert "Amy Adams" in answer.metadata["answers"]
+    assert answer.metadata["confidence"] is None
+
+
+def test_a_trained_model_joins_in(index: GraphIndex, tmp_path: Any) -> None:
+    model = drawn_model("subgraph-rag", index.embeddings)
+    model.save_pretrained(tmp_path)
+    for given in (model, tmp_path, str(tmp_path)):
+        retriever = KGRetriever.from_index(index, model=given)
+        assert [type(one) for one in retriever.members] == [SubgraphRAGRetriever]
+        assert retriever.invoke("How much did the tickets of Her cost?")
+    with pytest.raises(InvalidArgumentError, match="wanted a trained model of gnn-rag or subgraph-rag"):
+        KGRetriever.from_index(index, model=7)
+
+
+def test_examples_with_answers_alone_teach_words(index: GraphIndex) -> None:
+    examples = [
+        Question("Who was at the helm of Alien?", answers=("Ridley Scott",)),
+        Question("Who was at the helm of Titanic?", answers=("James Cameron",)),
+    ]
+    question = "Who was at the helm of Her?"
+    taught = KGRetriever.from_index(index, examples=examples).invoke(question)[0].metadata
+    assert taught["answers"] == ["Spike Jonze"]
+    with pytest.raises(InvalidArgumentError, match="none with a pattern"):
+        KGRetriever.from_index(index, examples=[Question("Who is it?", answers=("Nobody",))])
+
+
+def test_views_show_nothing_else(index: GraphIndex) -> None:
+    facts = [("Ann", "works for", "Acme", {"tenant": "a"}), ("Bob", "works for", "Acme", {"tenant": "b"})]
+    whole = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
+    retriever: BaseKGRetriever = KGRetriever.from_index(whole.view({"tenant": "a"}))
+    texts = [one.page_content for one in retriever.invoke("Who works for Acme?")]
+    assert texts
+    assert "Bob" not in "".join(texts)
