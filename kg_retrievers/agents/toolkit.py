@@ -56,7 +56,6 @@ from kg_retrievers.errors import (
     PatternError,
     PatternParseError,
     RefusalError,
-    ReplyError,
     did_you_mean,
     listed,
 )
@@ -363,10 +362,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         evidence = show_evidence(documents, "numbered", max_tokens=EVIDENCE_TOKENS)
         given = AnswerInput(question=question, documents=documents, evidence=evidence.text, citable=evidence.citable)
         checked = CheckedAnswerer(answerer, self.retriever.parse_answers) if with_llm else answerer
-        try:
-            return answer_of(checked.invoke(given), documents)
-        except ReplyError:  # of the model; the evidence answers in its place
-            return answer_of(ExtractiveCitedAnswerer().invoke(given), documents)
+        return answer_of(checked.invoke(given), documents)
 
     def _named(self, text: str, k: int) -> list[str]:
         """Return the keys of what a text may mean: what it names, then names with like letters, then near ones."""
