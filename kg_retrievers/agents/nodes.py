@@ -25,7 +25,13 @@ from kg_retrievers.chains.cited_answer import (
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, show_evidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
-from kg_retrievers.core.refusals import Reason, read_reason, summarize_failures, summarize_refusals
+from kg_retrievers.core.refusals import (
+    Reason,
+    drop_model_advice,
+    read_reason,
+    summarize_failures,
+    summarize_refusals,
+)
 from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
@@ -128,6 +134,7 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
             run = stage.run.with_config(callbacks=[counter])
             update: dict[str, Any] = yield Call(run, given, stage.shown_as(type(retriever).__name__))
         except RefusalError as error:
+            drop_model_advice(error, retriever.stages)
             return record_refusal(state, retriever, type(retriever).__name__, error)
         stage.check(update, type(retriever).__name__)
         return update | {"retriever": type(retriever).__name__}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from langchain_core.documents import Document
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.stages import Stage
 from kg_retrievers.errors import (
     EntityLinkingError,
     KGRetrieversError,
@@ -20,6 +22,9 @@ from kg_retrievers.graph.verbalize import as_data
 # How telling errors are, the most telling first. All other failures come before an unknown name.
 _RANKS = {LowConfidenceError: 0, SearchBudgetError: 1, NoEvidenceError: 2, EntityLinkingError: 4}
 _OTHERS = 3
+
+# The advice to give a language model, in hints for Python and for the shell.
+_GIVE_MODEL = re.compile(r" (?:or|give|with) llm=,?| (?:or|give) --llm\b,?| --llm MODEL")
 
 
 class Reason(TypedDict):
@@ -35,6 +40,21 @@ class Reason(TypedDict):
     rank: int
     text: str
     hint: str
+
+
+def drop_model_advice(error: RefusalError, stages: Sequence[Stage]) -> None:
+    """Leave the advice to give a language model out of the hints, if a stage has one.
+
+    Example:
+        >>> error = NoEvidenceError("Nothing fits.", hint_python="Rephrase it, or give examples= or llm=.")
+        >>> drop_model_advice(error, [Stage("read", print, (), calls_model=True)])
+        >>> error.hint_python
+        'Rephrase it, or give examples=.'
+    """
+    if any(stage.calls_model for stage in stages):
+        error.hint_python, error.hint_shell = (
+            _GIVE_MODEL.sub("", one) for one in (error.hint_python, error.hint_shell)
+        )
 
 
 def read_reason(error: Exception, retriever: object) -> Reason:
