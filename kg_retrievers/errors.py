@@ -76,7 +76,9 @@ class KGRetrieversError(Exception):
     @property
     def on_agent(self) -> str:
         """The plain message, with the hint for an agent, which has no Python."""
-        return f"{self.plain_message} {self.hint_agent}".strip()
+        text = self.plain_message
+        begun = text if text == self.message else text[:1].upper() + text[1:]
+        return f"{begun} {self.hint_agent}".strip()
 
     @property
     def hints(self) -> dict[str, str]:

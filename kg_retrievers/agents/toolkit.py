@@ -154,13 +154,15 @@ def _checked(tool: Callable[P, R]) -> Callable[P, R]:
         name, who = tool.__name__, f"KnowledgeGraphToolkit.{tool.__name__}"
         try:
             own, *given = signature(tool).bind(*args, **kwargs).arguments.items()
-            checked = _arguments(name).model_validate(dict(given))
+            checked = _arguments_of(call).model_validate(dict(given))
         except TypeError as error:
             raise InvalidArgumentError(f"{who}: {error}. It takes {_takes(name)}.") from None
         except ValidationError as error:
             raise InvalidArgumentError(f"{who}: {reasons(error)} It takes {_takes(name)}.") from None
         values: Any = {own[0]: own[1], **{field: getattr(checked, field) for field in type(checked).model_fields}}
-        return tool(**values)
+        verb: Any = tool
+        result: R = verb(**values)
+        return result
 
     return call
 
@@ -488,10 +490,11 @@ class KnowledgeGraphToolkit(BaseToolkit):
         bare = {readable(one.relation) for one in whole.graph.schema().relations if not one.tail_types}
         relations = {one.tail: one.relation for one in pattern.triples if isinstance(one.relation, Known)}
         for node in pattern.nodes:
-            kind, relation = getattr(node, "type", None), relations.get(node)
-            is_free = relation is not None and readable(relation.text) in bare
-            is_free |= kind is None or len(kind) == 1 or readable(kind).casefold() in (*types, *ANYTHING)
-            if types and not is_free:
+            kind = node.type if isinstance(node, Unknown) else None
+            if not kind or len(kind) == 1 or readable(kind).casefold() in (*types, *ANYTHING):
+                continue
+            relation = relations.get(node)
+            if types and not (relation and readable(relation.text) in bare):
                 [near] = whole.nearest_types([kind], 3)
                 names = listed([whole.graph.types[id] for id in near.ids.tolist()])
                 raise PatternError(
@@ -571,14 +574,18 @@ def _takes(name: str) -> str:
     return listed([*_arguments(name).model_fields])
 
 
-@cache
 def _arguments(name: str) -> type[BaseModel]:
     """Return the arguments of a tool as a model."""
-    parameters = [*signature(getattr(KnowledgeGraphToolkit, name), eval_str=True).parameters.values()][1:]
+    return _arguments_of(getattr(KnowledgeGraphToolkit, name))
+
+
+@cache
+def _arguments_of(tool: Callable[..., Any]) -> type[BaseModel]:
+    parameters = [*signature(tool, eval_str=True).parameters.values()][1:]
     fields: dict[str, Any] = {
         one.name: (one.annotation, ... if one.default is one.empty else one.default) for one in parameters
     }
-    return create_model(name, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True), **fields)
+    return create_model(tool.__name__, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True), **fields)
 
 
 def _first(names: Sequence[str], most: int, title: str) -> str:

@@ -156,7 +156,8 @@ _SHORT = re.compile(
 _TIME = re.compile(rf"{_START}(?P<word>when|where)(?: (?:was|is|did) (?:that|it|this)(?: happen)?)?\W*", re.IGNORECASE)
 _WHO_DID = re.compile(r"(?:who|what|(?:which|what) [\w-]+) (?P<verb>[a-z]+) (?P<rest>.+?)\W*", re.IGNORECASE)
 _SET = re.compile(
-    r"(?P<asks>which|what|who|how many|(?:list|name|show|give|find)(?: me)?(?: all)?(?: the)?) (?P<rest>.+?)\W*", re.IGNORECASE
+    r"(?P<asks>which|what|who|how many|(?:list|name|show|give|find)(?: me)?(?: all)?(?: the)?) (?P<rest>.+?)\W*",
+    re.IGNORECASE,
 )
 _COUNT = re.compile(r"how many\b", re.IGNORECASE)
 _AMONG = re.compile(
@@ -177,8 +178,9 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
 
     The input is `{"question": ..., "turns": [...]}`, the output a question. Rules come first: a pronoun means the
     answer or the entity of an earlier question, "the second one" an answer, and "what about Acme?" asks the last
-    question of Acme. "Which is the oldest?" asks about the answers of an earlier question. If a word may mean several things, the rewritten questions are read without a language model, and
-    one that is clearly likelier is taken. Nothing is guessed: otherwise the question is refused, with the options.
+    question of Acme. "Which is the oldest?" asks about the answers of an earlier question. If a word may mean several
+    things, the rewritten questions are read without a language model, and one that is clearly likelier is taken.
+    Otherwise nothing is guessed: the question is refused, with the options.
 
     A language model is asked once if the rules refuse a question, or if it names no entity. Its reply counts only if it
     keeps the words of the question and names an entity of the conversation and no other. If its client fails, the error
