@@ -82,8 +82,8 @@ class KGRetrieversError(Exception):
 
     @property
     def hints(self) -> dict[str, str]:
-        """The hints by name, for an error that passes this one on."""
-        return {"hint_python": self.hint_python, "hint_shell": self.hint_shell, "hint_agent": self.hint_agent}
+        """The hints for Python and the shell by name, for an error that passes this one on."""
+        return {"hint_python": self.hint_python, "hint_shell": self.hint_shell}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle whatever the subclass takes, so that an error comes out of another process as it went in."""

@@ -134,7 +134,7 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
             run = stage.run.with_config(callbacks=[counter])
             update: dict[str, Any] = yield Call(run, given, stage.shown_as(type(retriever).__name__))
         except RefusalError as error:
-            drop_model_advice(error, retriever.stages)
+            drop_model_advice(error, retriever)
             return record_refusal(state, retriever, type(retriever).__name__, error)
         stage.check(update, type(retriever).__name__)
         return update | {"retriever": type(retriever).__name__}

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from langchain_core.documents import Document
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.stages import Stage
 from kg_retrievers.errors import (
     EntityLinkingError,
     KGRetrieversError,
@@ -42,19 +41,19 @@ class Reason(TypedDict):
     hint: str
 
 
-def drop_model_advice(error: RefusalError, stages: Sequence[Stage]) -> None:
-    """Leave the advice to give a language model out of the hints, if a stage has one.
+def drop_model_advice(error: RefusalError, retriever: object) -> None:
+    """Leave the advice to give a language model out of the hints, if a part of the retriever calls one.
 
     Example:
+        >>> from types import SimpleNamespace
         >>> error = NoEvidenceError("Nothing fits.", hint_python="Rephrase it, or give examples= or llm=.")
-        >>> drop_model_advice(error, [Stage("read", print, (), calls_model=True)])
+        >>> drop_model_advice(error, SimpleNamespace(generator=SimpleNamespace(calls_model=True)))
         >>> error.hint_python
         'Rephrase it, or give examples=.'
     """
-    if any(stage.calls_model for stage in stages):
-        error.hint_python, error.hint_shell = (
-            _GIVE_MODEL.sub("", one) for one in (error.hint_python, error.hint_shell)
-        )
+    if any(getattr(part, "calls_model", False) for part in vars(retriever).values()):
+        error.hint_python = _GIVE_MODEL.sub("", error.hint_python)
+        error.hint_shell = _GIVE_MODEL.sub("", error.hint_shell)
 
 
 def read_reason(error: Exception, retriever: object) -> Reason:

@@ -551,7 +551,7 @@ class BaseKGRetriever(BaseRetriever):
             try:
                 update = yield Call(stage.work, dict(state), stage.shown_as(who))
             except RefusalError as refusal:
-                drop_model_advice(refusal, self.stages)
+                drop_model_advice(refusal, self)
                 raise
             stage.check(update, who)
             state |= update
