@@ -14,8 +14,8 @@ from pydantic_core import ErrorDetails
 
 from kg_retrievers.errors import InvalidArgumentError
 
-#: How pydantic begins what it wants, and how it ends that of a list.
-_SHOULD, _COUNTED = re.compile(r"\w+ should "), re.compile(r" after validation, not \d+$")
+#: How pydantic begins what it wants.
+_SHOULD = re.compile(r"\w+ should ")
 
 #: How pydantic names a text among the types of a value.
 _TEXT_TAGS = ("str", "constrained-str")
@@ -48,7 +48,7 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
         location = location[:-1]
     name = ".".join(map(str, location)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".").replace("a valid tuple", "a list")
-    message = _COUNTED.sub("", message)
+    message = message.replace(" after validation", "")
     shown = _shown(problem["input"])
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{name} must be left out: there is no such key, but got {shown}."

@@ -171,7 +171,7 @@ def test_patterns_are_matched_exactly_and_with_operations(toolkit: KnowledgeGrap
         (
             "run_pattern",
             {"triples": []},
-            "run_pattern: triples must have at least 1 item, but got []. It takes 'triples', 'target'",
+            "run_pattern: triples must have at least 1 item, not 0, but got []. It takes 'triples', 'target'",
         ),
         ("run_pattern", {"triples": "<b>"}, "triples must be a valid list"),
         (
