@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import distributions
@@ -19,6 +20,13 @@ class Hints(TypedDict, total=False):
 
     hint_python: str
     hint_shell: str | None
+    hint_agent: str | None
+
+
+#: Begins messages for programmers: the classes or functions that raised them.
+_WHO = re.compile(
+    r"(?:(?:[A-Z]\w*[a-z][A-Z]\w*(?:\.\w+)?|Pattern|Operation|render|(?:match|parse)_pattern|check_meant): )+"
+)
 
 
 class KGRetrieversError(Exception):
@@ -28,15 +36,28 @@ class KGRetrieversError(Exception):
         message: Who, what it got, what it wanted.
         hint_python: What to do next in Python; part of the text of the error.
         hint_shell: What to do next on the shell, where that is something else; the command shows it instead.
+        hint_agent: What an agent can do next; by default what its class says.
     """
 
-    def __init__(self, message: str = "", *, hint_python: str = "", hint_shell: str | None = None) -> None:
+    #: What an agent can do next, which gives no arguments of Python.
+    hint_agent: str = ""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        hint_python: str = "",
+        hint_shell: str | None = None,
+        hint_agent: str | None = None,
+    ) -> None:
         """Keep the hints beside the message."""
         message = without_secrets(message)
         super().__init__(message)
         self.message = message
         self.hint_python = hint_python
         self.hint_shell = hint_python if hint_shell is None else hint_shell
+        if hint_agent is not None:
+            self.hint_agent = hint_agent
 
     def __str__(self) -> str:
         """The message, with the hint for Python."""
@@ -48,8 +69,20 @@ class KGRetrieversError(Exception):
         return f"{self.message} {self.hint_shell}".strip()
 
     @property
+    def plain_message(self) -> str:
+        """The message without the class or function that raised the error."""
+        return self.message[found.end() :] if (found := _WHO.match(self.message)) else self.message
+
+    @property
+    def on_agent(self) -> str:
+        """The plain message, with the hint for an agent, which has no Python."""
+        text = self.plain_message
+        begun = text if text == self.message else text[:1].upper() + text[1:]
+        return f"{begun} {self.hint_agent}".strip()
+
+    @property
     def hints(self) -> dict[str, str]:
-        """Both hints by name, for an error that passes this one on."""
+        """The hints for Python and the shell by name, for an error that passes this one on."""
         return {"hint_python": self.hint_python, "hint_shell": self.hint_shell}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -234,9 +267,13 @@ class DatabaseCancelledError(DatabaseError):
 class RefusalError(KGRetrieversError):
     """A question is refused: no entity was found in it, or nothing in the graph fits. See `on_refusal`."""
 
+    hint_agent = "Ask again in other words."
+
 
 class NoEvidenceError(RefusalError):
     """Nothing in the graph fits the question."""
+
+    hint_agent = "The graph may not say it."
 
 
 class LowConfidenceError(RefusalError):
@@ -247,6 +284,8 @@ class LowConfidenceError(RefusalError):
         unplaced: The words of the question that nothing in the graph fits.
         nearest: The relations that came nearest to the question, the nearest first.
     """
+
+    hint_agent = "Ask again in the graph's own words."
 
     def __init__(
         self,
@@ -270,6 +309,8 @@ class SearchBudgetError(RefusalError):
     `kg_retrievers.refused`; `on_refusal="raise"` raises it. Chains and workflows do not say that the graph holds no
     answer, but that the search ended. An evaluation counts it as an error.
     """
+
+    hint_agent = "Ask about one or two entities."
 
 
 class ReplyError(RefusalError, ValueError):
@@ -326,6 +367,8 @@ class BudgetError(KGRetrieversError):
 
 class EntityLinkingError(RefusalError):
     """No entity of the graph was found in a question. `suggestions` are the nearest names."""
+
+    hint_agent = "Use a name that the graph has."
 
     def __init__(self, message: str, suggestions: Sequence[str] = (), **hints: Unpack[Hints]) -> None:
         """Append "did you mean" when there is something to suggest."""

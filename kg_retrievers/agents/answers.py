@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -13,8 +12,7 @@ from kg_retrievers.agents.bounds import MOST_ITEMS
 from kg_retrievers.agents.results import shorten, shown
 from kg_retrievers.chains.cited_answer import CitedAnswer
 from kg_retrievers.core.documents import documents_answers, is_table, result_answers
-from kg_retrievers.core.replies import LESS_SURE, refusal_of
-from kg_retrievers.core.stages import shown_confidence
+from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import (
     DatabaseError,
     EntityLinkingError,
@@ -40,13 +38,10 @@ STEPS: Mapping[type[KGRetrieversError], str] = {
     "again in the graph's own words.",
     NoEvidenceError: "The graph may not say it. Call describe_entity or relations_of to see what it says.",
     SearchBudgetError: "Call facts or find_paths about one or two entities instead.",
-    PatternError: "Correct the pattern, and call run_pattern again. relations_of names the relations.",
+    PatternError: "Correct the pattern, and call run_pattern again. relations_of names the relations and types.",
     QuerySafetyError: "Write one query that only reads, and call run_query again.",
     DatabaseError: "Correct the query or make it smaller: name an entity or a relation, and set a LIMIT.",
 }
-
-#: Begins messages for programmers: the class or function that raised them.
-_WHO = re.compile(r"(?:[A-Z][A-Za-z]*[a-z][A-Z]\w*(?:\.\w+)?|Pattern|Operation|parse_pattern): ")
 
 
 def told(error: KGRetrieversError, question: str = "") -> results.Refusal:
@@ -56,17 +51,12 @@ def told(error: KGRetrieversError, question: str = "") -> results.Refusal:
         >>> told(NoEvidenceError("SimGRAGRetriever: nothing fits.", hint_python="Raise k=.")).reason
         'nothing fits.'
     """
-    reason = error.message
-    while found := _WHO.match(reason):
-        reason = reason[found.end() :]
-    if isinstance(error, LowConfidenceError) and refusal_of(error) == LESS_SURE:
-        reason = f"{LESS_SURE} Its confidence is {shown_confidence(error.confidence)}."
     step = next(
         (step for kind, step in STEPS.items() if isinstance(error, kind)), "Correct the call, or try another tool."
     )
     if isinstance(error, RefusalError) and question and looks_foreign(question):
         step = f"Ask in English, with the names as they are. {step}"
-    return results.Refusal(reason=reason, next_step=step)
+    return results.Refusal(reason=error.plain_message, next_step=step)
 
 
 def refused(question: str, refusal: RefusalError) -> results.Answer:

@@ -24,7 +24,8 @@ _TEXT = Field(min_length=1, max_length=MOST_CHARACTERS, pattern=r"\S")
 # The arguments that tools share, with the bounds that are checked and the words that a model reads.
 QuestionText = Annotated[str, _TEXT, Field(description="A full sentence in English.")]
 Entity = Annotated[str, _TEXT, Field(description="An entity by its key or name.")]
-Relation = Annotated[str | SkipJsonSchema[None], Field(max_length=MOST_CHARACTERS, description="Only this relation.")]
+_NAME = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+Relation = Annotated[_NAME | SkipJsonSchema[None], Field(description="Only this relation.")]
 Limit = Annotated[int, Field(ge=1, le=1_000)]
 
 R = TypeVar("R", bound=Result)

@@ -161,7 +161,7 @@ def _describe(refusal: RefusalError) -> str | None:
     """Return what the model is shown if a question is refused; nothing if it names no entity of the graph."""
     if isinstance(refusal, EntityLinkingError):
         return None
-    return f"{REFUSED} {refusal_of(refusal)} {as_data(str(refusal))}"
+    return f"{REFUSED} {refusal_of(refusal)} {as_data(refusal.on_agent)}"
 
 
 def _exchanges(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:

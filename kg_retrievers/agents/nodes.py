@@ -14,11 +14,24 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
-from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswerer, check_answer, check_draft, no_answer
+from kg_retrievers.chains.cited_answer import (
+    CitedAnswer,
+    ExtractiveCitedAnswerer,
+    answer_unread,
+    check_answer,
+    check_draft,
+    no_answer,
+)
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, show_evidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
-from kg_retrievers.core.refusals import Reason, read_reason, summarize_failures, summarize_refusals
+from kg_retrievers.core.refusals import (
+    Reason,
+    drop_model_advice,
+    read_reason,
+    summarize_failures,
+    summarize_refusals,
+)
 from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
@@ -121,6 +134,7 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
             run = stage.run.with_config(callbacks=[counter])
             update: dict[str, Any] = yield Call(run, given, stage.shown_as(type(retriever).__name__))
         except RefusalError as error:
+            drop_model_advice(error, retriever)
             return record_refusal(state, retriever, type(retriever).__name__, error)
         stage.check(update, type(retriever).__name__)
         return update | {"retriever": type(retriever).__name__}
@@ -219,7 +233,8 @@ def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
         try:
             draft = yield Call(answerer.with_config(callbacks=[counter]), given)
         except ReplyError as error:
-            return {"attempts": ATTEMPTS, "feedback": None, "reason": as_data(str(error))}
+            draft = state.get("draft") or answer_unread(given, error)  # type: ignore[arg-type]
+            return {"draft": draft, "attempts": ATTEMPTS, "feedback": None, "reason": as_data(str(error))}
         check_draft(draft, answerer, "answer")
         return {"draft": draft, "attempts": state["attempts"] + 1, "feedback": None}
 
@@ -243,7 +258,7 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
 
     def check(state: State) -> dict[str, Any]:
         draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
-        if draft is None:  # the budget was used up before, or no reply could be read
+        if draft is None:  # the budget was used up before
             given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
             draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
         parse, documents = parse_answers.get(state.get("retriever") or ""), state.get("documents") or []

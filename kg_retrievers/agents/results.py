@@ -132,7 +132,13 @@ class FoundEntity(Named):
 class FoundEntities(Result):
     """The entities that a text may mean."""
 
-    entities: list[FoundEntity] = Field(default_factory=list, description="The likeliest first.")
+    asked: Text = Field(default="", description="The text.")
+    entities: list[FoundEntity] = Field(
+        default_factory=list, description="Those that it names, perhaps misspelt or in part; the likeliest first."
+    )
+    nearest: list[FoundEntity] = Field(
+        default_factory=list, description="Those whose names are nearest, but that it does not name."
+    )
 
     def go_on(self) -> str:
         """Return how an agent sees what was left out."""

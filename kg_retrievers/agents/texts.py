@@ -70,14 +70,20 @@ def _row(cells: Iterable[Any]) -> str:
 @_lines.register
 def _entities(result: results.FoundEntities, mark: Mark) -> Iterable[str]:
     if not result.entities:
-        yield "Nothing is called so. Try other words, or relations_of for the types of the graph."
-    for one in result.entities:
-        said = [one.label]
-        said += [f"key {one.key}"] if one.key != one.label else []
-        said += [", ".join(one.types)] if one.types else []
-        said += [f"also called {'; '.join(one.aliases)}"] if one.aliases else []
-        said += [_counted(one.facts)] if one.facts is not None else []
-        yield " | ".join(said)
+        yield f"Nothing is named {result.asked!r}. Try other words, or relations_of for the types of the graph."
+    yield from map(_entity, result.entities)
+    if result.nearest:
+        yield "Nearest other names:" if result.entities else "The nearest names:"
+        yield from map(_entity, result.nearest)
+
+
+def _entity(one: results.FoundEntity) -> str:
+    said = [one.label]
+    said += [f"key {one.key}"] if one.key != one.label else []
+    said += [", ".join(one.types)] if one.types else []
+    said += [f"also called {'; '.join(one.aliases)}"] if one.aliases else []
+    said += [_counted(one.facts)] if one.facts is not None else []
+    return " | ".join(said)
 
 
 @_lines.register

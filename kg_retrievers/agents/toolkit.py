@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
 from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import numpy as np
 from langchain_core.documents import Document
@@ -56,11 +57,10 @@ from kg_retrievers.errors import (
     PatternError,
     PatternParseError,
     RefusalError,
-    ReplyError,
     did_you_mean,
     listed,
 )
-from kg_retrievers.graph import KnowledgeGraph, Known, Path, Pattern, readable
+from kg_retrievers.graph import KnowledgeGraph, Known, Path, Pattern, Unknown, readable
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.kinds import kind_members, kind_names
 from kg_retrievers.graph.operations import MAX_CHAIN, Operation
@@ -89,6 +89,12 @@ MOST_ROWS = 200
 
 #: How many names near to a text are looked at, and how many if those of other types are left out.
 NEAR_NAMES, NEAR_NAMES_OF_TYPE = 16, 256
+
+#: How many names `search_entities` shows that the text does not name.
+NEAREST = 5
+
+#: Kinds of unknowns in patterns that are no types: they, and single letters, stand for anything.
+ANYTHING = ("thing", "entity")
 
 # The arguments of the tools, beside those in `kg_retrievers.agents.bounds`.
 _Text = Annotated[str, Field(max_length=1_000)]
@@ -126,10 +132,39 @@ DESCRIPTIONS = {
     "find_paths": "Find the shortest chains of facts that join entities, by their keys or names.",
     "ask": "Answer a question, with numbered facts and how likely it is right. Try it first. If it refuses, do not "
     f"answer from memory: do its next step. {_IS_DATA}",
-    "run_pattern": 'Find all that fits a pattern: triples of exact names and relations, with "UNKNOWN kind 1" for what '
+    "run_pattern": 'Find all that fits a pattern: triples of exact names and relations, with "UNKNOWN type 1" for what '
     'is not known, as in [["UNKNOWN film 1", "directed_by", "Ann"]]. The direction counts.',
     "run_query": "Run one {language} query that only reads.",
 }
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _checked(tool: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of a tool that is called as a method.
+
+    Raises:
+        InvalidArgumentError: If they are misspelt, of another type or out of range.
+    """
+
+    @wraps(tool)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        name, who = tool.__name__, f"KnowledgeGraphToolkit.{tool.__name__}"
+        try:
+            own, *given = signature(tool).bind(*args, **kwargs).arguments.items()
+            checked = _arguments_of(call).model_validate(dict(given))
+        except TypeError as error:
+            raise InvalidArgumentError(f"{who}: {error}. It takes {_takes(name)}.") from None
+        except ValidationError as error:
+            raise InvalidArgumentError(f"{who}: {reasons(error)} It takes {_takes(name)}.") from None
+        values: Any = {own[0]: own[1], **{field: getattr(checked, field) for field in type(checked).model_fields}}
+        verb: Any = tool
+        result: R = verb(**values)
+        return result
+
+    return call
 
 
 class KnowledgeGraphToolkit(BaseToolkit):
@@ -144,6 +179,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         llm: Words the answers of `ask`, and helps the method to read questions.
         executor: The database in which `run_query` runs, by default the one of a connected graph. It runs any query
             that reads, so do not give one with a view that hides something. A view has none by default.
+        runs_queries: Whether there is the tool `run_query`, if there is a database.
         method: The method of `ask`, by name, or a retriever over the index.
         max_tokens: The most tokens of a message, 500 to 8,000.
 
@@ -165,6 +201,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
     index: GraphIndex
     llm: BaseChatModel | None = None
     executor: Any = None
+    runs_queries: bool = True
     method: str | BaseKGRetriever = registry.DEFAULT.name
     max_tokens: int = Field(default=DEFAULT_TOKENS, ge=LEAST_TOKENS, le=MOST_TOKENS)
 
@@ -176,6 +213,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         *,
         llm: BaseChatModel | None = None,
         executor: Any = None,
+        runs_queries: bool = True,
         method: str | BaseKGRetriever = registry.DEFAULT.name,
         max_tokens: int = DEFAULT_TOKENS,
     ) -> None:
@@ -188,19 +226,20 @@ class KnowledgeGraphToolkit(BaseToolkit):
             executor = executor_of(executor, who, "run")
         elif isinstance(index.reader, Executor):
             executor = index.reader
-        fields: dict[str, Any] = {"index": index, "llm": llm, "executor": executor, "method": method}
-        fields |= {"max_tokens": max_tokens}
+        fields: dict[str, Any] = {"index": index, "llm": llm, "executor": executor, "runs_queries": runs_queries}
+        fields |= {"method": method, "max_tokens": max_tokens}
         try:
             super().__init__(**fields)
         except ValidationError as error:
             raise InvalidArgumentError(f"{who}: {reasons(error)}") from None
 
     def get_tools(self) -> list[BaseTool]:
-        """Return the tools; `run_query` is among them if there is a database."""
-        return [self._tool(name) for name in DESCRIPTIONS if name != "run_query" or self.executor is not None]
+        """Return the tools; `run_query` is among them if there is a database in which it may run."""
+        return [self._tool(name) for name in DESCRIPTIONS if name != "run_query" or self._has_queries]
 
     # --- the tools ----------------------------------------------------------------------------------------------------
 
+    @_checked
     def search_entities(self, text: _Text = "", type: _Type = None, limit: _Few = 10) -> FoundEntities:
         """Find the entities that a text may mean, or those of a type.
 
@@ -209,22 +248,28 @@ class KnowledgeGraphToolkit(BaseToolkit):
         """
         if not text.strip() and not type:
             raise InvalidArgumentError("search_entities: give a text, a type, or both.")
-        kind, keys, graph = self._kind(type) if type else None, list[str](), self.index.whole.graph
-        if text.strip():
-            keys = self._named(text, NEAR_NAMES_OF_TYPE if kind else NEAR_NAMES)
-            graph = self.index.part(PartRequest(tuple(keys))).graph
-        members = kind_members(graph, kind) if kind else None
-        ids: list[int] = [] if members is None else members.tolist()
-        if kind and text.strip():
-            keys = [key for key in keys if graph.entities.find(key) in {*ids}]
+        kind, text, graph = self._kind(type) if type else None, text.strip(), self.index.whole.graph
+        named, near = list[str](), list[str]()
+        if text:
+            named, near = self._named(text, NEAR_NAMES_OF_TYPE if kind else NEAR_NAMES)
+            graph = self.index.part(PartRequest((*named, *near))).graph
+        found = kind_members(graph, kind) if kind else None
+        members: list[int] = [] if found is None else found.tolist()
+        if kind and text:
+            of_kind = {graph.entities[id] for id in members}
+            named, near = ([key for key in keys if key in of_kind] for keys in (named, near))
         elif kind:
-            keys = [graph.entities[id] for id in ids[:limit]]
+            named = [graph.entities[id] for id in members[:limit]]
+        named = named[:limit]
         return FoundEntities(
-            entities=[self._entity(graph, key) for key in keys[:limit]],
-            left_out=0 if text.strip() else len(ids) - len(keys),
+            asked=text,
+            entities=[self._entity(graph, key) for key in named],
+            nearest=[self._entity(graph, key) for key in near[: min(NEAREST, limit - len(named))]],
+            left_out=0 if text else len(members) - len(named),
             truncated=kind is not None and self.index.is_connected,
         )
 
+    @_checked
     def describe_entity(self, entity: Entity) -> Neighbors:
         """Show what an entity is: types, other names, its most telling facts, and counts of its relations.
 
@@ -233,8 +278,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
         """
         return described(self.index, resolve(self.index, entity))
 
+    @_checked
     def relations_of(
-        self, entity: Annotated[str | SkipJsonSchema[None], Field(max_length=1_000)] = None, words: _Words = ""
+        self, entity: _Text | SkipJsonSchema[None] = None, words: _Words = ""
     ) -> Neighbors | SchemaSummary:
         """Show the relations of an entity, or those of the graph; with words, the nearest first.
 
@@ -248,6 +294,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         one_each = around.model_copy(update={"facts": around.facts[:sides], "start": None, "left_out": 0})
         return sort_by_words(self.index, one_each, words.strip())
 
+    @_checked
     def facts(self, entity: Entity, relation: Relation = None, limit: Limit = 50, start: _Start = 0) -> Neighbors:
         """List the facts of an entity, as head or tail, some of each relation first.
 
@@ -257,6 +304,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         """
         return neighbors_of(self.index, resolve(self.index, entity), limit, relation or None, start)
 
+    @_checked
     def find_paths(self, entities: _Entities, max_hops: _Hops = 4, limit: _Few = 5) -> FoundPaths:
         """Find the shortest chains of facts that join each two of some entities.
 
@@ -276,6 +324,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         chains = [Chain(facts=_facts_of(document)) for document in documents]
         return FoundPaths(chains=chains, truncated=any(one.metadata["truncated"] for one in documents))
 
+    @_checked
     def ask(self, question: QuestionText) -> Answer:
         """Answer a question, with the facts that the answer rests on; a refusal is an answer, too."""
         try:
@@ -284,9 +333,10 @@ class KnowledgeGraphToolkit(BaseToolkit):
             return refused(question, refusal)
         return self._answer(question, documents)
 
+    @_checked
     def run_pattern(
         self,
-        triples: _Triples,
+        triples: Annotated[_Triples, Field(min_length=1)],
         target: _Target = None,
         conditions: _Conditions = [],  # noqa: B006 - the arguments of a tool are not changed
         absent: _Absent = [],  # noqa: B006
@@ -295,7 +345,8 @@ class KnowledgeGraphToolkit(BaseToolkit):
         """Find all that fits a pattern, written as `parse_pattern` reads it; its names and relations are exact.
 
         Raises:
-            PatternError: If the pattern cannot be read, or names a relation that the graph lacks.
+            PatternError: If the pattern cannot be read, or names a relation or a type that the graph lacks, or if its
+                target stands in no triple.
             EntityLinkingError: If it names an entity that the graph lacks, or that several entities are called.
         """
         written = {"triples": triples, "target": target, "conditions": conditions, "absent": absent}
@@ -304,8 +355,12 @@ class KnowledgeGraphToolkit(BaseToolkit):
         try:
             read = parse_pattern(json.dumps({**written, "operation": operation}))
         except PatternParseError as error:
-            raise PatternError(error.message.partition(" Wanted one JSON object")[0]) from None
+            wrong = error.plain_message.partition(" Wanted one JSON object")[0]
+            raise PatternError(f"run_pattern: {wrong}") from None
         pattern = self._exact(read)
+        if target is not None and pattern.target is None:
+            unknowns = listed([f"UNKNOWN {node.name}" for node in pattern.nodes if isinstance(node, Unknown)])
+            raise PatternError(f"the target {shorten(target, 100)!r} stands in no triple; in triples are {unknowns}.")
         try:
             documents = self._matches(pattern, 1)
         except NoEvidenceError:
@@ -314,6 +369,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
             ) from None
         return self._answer("", documents, with_llm=False)
 
+    @_checked
     def run_query(self, query: _Text) -> QueryRows:
         """Run a query that only reads in the database.
 
@@ -322,7 +378,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
             QuerySafetyError: If it does more than read.
             DatabaseError: If the database refuses it, or it takes too long.
         """
-        if self.executor is None:
+        if not self._has_queries:
             raise InvalidArgumentError(
                 "run_query: there is no database to run a query in.", hint_python="Give executor= to the toolkit."
             )
@@ -335,6 +391,10 @@ class KnowledgeGraphToolkit(BaseToolkit):
         )
 
     # --- how they work ------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_queries(self) -> bool:
+        return self.runs_queries and self.executor is not None
 
     @property
     def retriever(self) -> BaseKGRetriever:
@@ -363,22 +423,20 @@ class KnowledgeGraphToolkit(BaseToolkit):
         evidence = show_evidence(documents, "numbered", max_tokens=EVIDENCE_TOKENS)
         given = AnswerInput(question=question, documents=documents, evidence=evidence.text, citable=evidence.citable)
         checked = CheckedAnswerer(answerer, self.retriever.parse_answers) if with_llm else answerer
-        try:
-            return answer_of(checked.invoke(given), documents)
-        except ReplyError:  # of the model; the evidence answers in its place
-            return answer_of(ExtractiveCitedAnswerer().invoke(given), documents)
+        return answer_of(checked.invoke(given), documents)
 
-    def _named(self, text: str, k: int) -> list[str]:
-        """Return the keys of what a text may mean: what it names, then names with like letters, then near ones."""
+    def _named(self, text: str, k: int) -> tuple[list[str], list[str]]:
+        """Return the keys of what a text names, perhaps misspelt or in part, and of what has a name near to it."""
         try:
             mentions = linker_of(self.index).link(text)
         except EntityLinkingError:
             mentions = []
-        keys = [candidate.entity for mention in mentions for candidate in mention.candidates]
         part = self.index.part(PartRequest(names=(text,), k=k, near=True))
-        keys += [entity.entity for entity in near_entities(part, [text])[0]]
-        keys += [part.graph.entities[id] for id in part.nearest_entities([text], k)[0].ids.tolist()]
-        return list(dict.fromkeys(keys))
+        keys = part.graph.entities_named(text)
+        keys += [candidate.entity for mention in mentions for candidate in mention.candidates]
+        near = [entity.entity for entity in near_entities(part, [text])[0]]
+        near += [part.graph.entities[id] for id in part.nearest_entities([text], k)[0].ids.tolist()]
+        return list(dict.fromkeys(keys)), [key for key in dict.fromkeys(near) if key not in keys]
 
     def _kind(self, type: str) -> str:
         """Return the type that a text names.
@@ -408,7 +466,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
         Raises:
             EntityLinkingError: If it names an entity that the graph lacks, or that several entities are called.
-            PatternError: If it names a relation that the graph lacks.
+            PatternError: If it names a relation or a type that the graph lacks.
         """
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         terms = {node: Known(node.text, entity=resolve(self.index, node.text)) for node in known}
@@ -419,7 +477,30 @@ class KnowledgeGraphToolkit(BaseToolkit):
                 names = listed([self.index.graph.relations[id] for id in near.ids.tolist()]) or "none"
                 raise PatternError(f"the graph has no relation {shorten(text, 100)!r}; the nearest are {names}.")
         types = {readable(name).casefold(): name for name in self.index.whole.graph.types_below}
+        self._check_kinds(pattern, types)
         return Pattern.from_dict(_with_types(pattern.with_known(terms).to_dict(), types))
+
+    def _check_kinds(self, pattern: Pattern, types: Mapping[str, str]) -> None:
+        """Check the kinds of unknowns, unless they stand for anything, or for tails of a relation that have no types.
+
+        Raises:
+            PatternError: If the graph has types, and one of the kinds is none.
+        """
+        whole = self.index.whole
+        bare = {readable(one.relation) for one in whole.graph.schema().relations if not one.tail_types}
+        relations = {one.tail: one.relation for one in pattern.triples if isinstance(one.relation, Known)}
+        for node in pattern.nodes:
+            kind = node.type if isinstance(node, Unknown) else None
+            if not kind or len(kind) == 1 or readable(kind).casefold() in (*types, *ANYTHING):
+                continue
+            relation = relations.get(node)
+            if types and not (relation and readable(relation.text) in bare):
+                [near] = whole.nearest_types([kind], 3)
+                names = listed([whole.graph.types[id] for id in near.ids.tolist()])
+                raise PatternError(
+                    f"the graph has no type {shorten(kind, 100)!r}; the nearest are {names}. "
+                    f"UNKNOWN {ANYTHING[0]} 1 stands for anything."
+                )
 
     def _tool(self, name: str) -> BaseTool:
         verb = getattr(self, name)
@@ -470,9 +551,9 @@ def error_text(name: str, error: KGRetrieversError) -> str:
 
 
 def wrong_arguments(name: str, error: Any) -> str:
-    """Return what is wrong with the arguments of a tool, and which it takes."""
-    takes = listed([*_arguments(name).model_fields])
-    return as_data_lines(f"{name}: {shorten(reasons(error), MOST_OF_ERROR)} It takes {takes}.")
+    """Return what is wrong with the arguments of a tool, which it takes, and what to do next."""
+    wrong = shorten(reasons(error), MOST_OF_ERROR)
+    return as_data_lines(f"{name}: {wrong} It takes {_takes(name)}. Next step: Correct this, and call {name} again.")
 
 
 def no_such_tool(name: str, tools: Sequence[str]) -> str:
@@ -489,13 +570,22 @@ def read_result(name: str, artifact: Mapping[str, Any]) -> Result:
     return kind.validate_python(artifact)
 
 
+def _takes(name: str) -> str:
+    return listed([*_arguments(name).model_fields])
+
+
 def _arguments(name: str) -> type[BaseModel]:
     """Return the arguments of a tool as a model."""
-    parameters = [*signature(getattr(KnowledgeGraphToolkit, name), eval_str=True).parameters.values()][1:]
+    return _arguments_of(getattr(KnowledgeGraphToolkit, name))
+
+
+@cache
+def _arguments_of(tool: Callable[..., Any]) -> type[BaseModel]:
+    parameters = [*signature(tool, eval_str=True).parameters.values()][1:]
     fields: dict[str, Any] = {
         one.name: (one.annotation, ... if one.default is one.empty else one.default) for one in parameters
     }
-    return create_model(name, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True), **fields)
+    return create_model(tool.__name__, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True), **fields)
 
 
 def _first(names: Sequence[str], most: int, title: str) -> str:
@@ -528,7 +618,7 @@ def _cell(value: Any, labels: Mapping[str, str]) -> Any:
 
 
 def _with_types(data: Any, types: Mapping[str, str]) -> Any:
-    """Return a pattern as `Pattern.to_dict` writes it, without kinds of unknowns that are no types of the graph."""
+    """Return a pattern as `Pattern.to_dict` writes it; kinds of unknowns are types of the graph, or left out."""
     if isinstance(data, Mapping):
         kept = {name: _with_types(value, types) for name, value in data.items()}
         if "unknown" in data and (kind := kept.pop("type", None)) is not None:

@@ -16,10 +16,10 @@ from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, 
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
 from kg_retrievers.core.documents import result_answers, result_text, result_value, tell_ambiguous_names, tell_result
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, OnRefusal
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.errors import InvalidArgumentError, ReplyError
+from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 
 class CitedAnswer(TypedDict):
@@ -28,7 +28,8 @@ class CitedAnswer(TypedDict):
     Attributes:
         answer: The answers as one text, or `NO_ANSWER`, `NOT_UNDERSTOOD` or `SEARCH_ENDED`.
         answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
-        explanation: How the facts answer the question; why there are none, where the question was refused.
+        explanation: How the facts answer the question; why there are none, where the question was refused; why the
+            evidence answers, where a model's reply cannot be read.
         citations: The facts that the answers rest on; only facts that were shown.
         rejected_citations: How many citations, and marks "[n]" in texts, of facts that were not shown were left out.
         supported: Whether the name of every answer stands in a fact that is cited, or, where an operation gave a value,
@@ -175,16 +176,32 @@ def _facts(citations: Sequence[Citation]) -> list[str]:
     return [citation["text"] for citation in citations]
 
 
-class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
-    """Asks any answerer, and checks its citations."""
+def answer_unread(input: AnswerInput, error: ReplyError) -> CitedAnswer:
+    """Return the answer of the evidence, with the reason why that of a model cannot be read as the explanation."""
+    found = ExtractiveCitedAnswerer().invoke(input)
+    return {**found, "explanation": f"{found['explanation']} {as_data(str(error))}".strip()}
 
-    def __init__(self, answerer: Runnable[AnswerInput, Any], parse_answers: Callable[[str], list[str]]) -> None:
-        """Take the answerer, and the reader of the answers in its text."""
-        self.answerer, self.parse_answers = answerer, parse_answers
+
+class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
+    """Asks any answerer, and checks its citations; the evidence answers in place of a model that cannot be read."""
+
+    def __init__(
+        self,
+        answerer: Runnable[AnswerInput, Any],
+        parse_answers: Callable[[str], list[str]],
+        on_refusal: OnRefusal = "empty",
+    ) -> None:
+        """Take the answerer, the reader of the answers in its text, and whether unreadable replies are errors."""
+        self.answerer, self.parse_answers, self.on_refusal = answerer, parse_answers, on_refusal
 
     def body(self, input: AnswerInput) -> Body[CitedAnswer]:
         """Ask, then check."""
-        draft = yield Call(self.answerer, input)
+        try:
+            draft = yield Call(self.answerer, input)
+        except ReplyError as error:
+            if self.on_refusal == "raise":
+                raise
+            return answer_unread(input, error)
         check_draft(draft, self.answerer, "cited_answer_chain")
         shown = evidence_of(input, "numbered")
         return check_answer(draft, shown, parse_answers=self.parse_answers, documents=input["documents"])
@@ -229,7 +246,8 @@ def cited_answer_chain(
 
     A question that the retriever refuses is answered by `NO_ANSWER`, or by `NOT_UNDERSTOOD` where it names no entity of
     the graph or is not understood surely enough, or by `SEARCH_ENDED` where a budget ended the search, with the reason
-    as the explanation; whatever its `on_refusal`.
+    as the explanation; whatever its `on_refusal`. If a model's reply cannot be read twice, the evidence answers, with
+    the reason as the explanation; with `on_refusal="raise"` that is an `AnswerParseError`.
 
     Args:
         retriever: Any retriever of this package.
@@ -247,4 +265,4 @@ def cited_answer_chain(
     """
     chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "cited_answer_chain")
     retrieval = Retrieval(retriever, "numbered", max_tokens, count_tokens, "cited_answer_chain")
-    return retrieval | CheckedAnswerer(chosen, retriever.parse_answers)
+    return retrieval | CheckedAnswerer(chosen, retriever.parse_answers, retriever.on_refusal)

@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
 from kg_retrievers.chains.answer import CitingModel, Retrieval
+from kg_retrievers.chains.cited_answer import answer_unread
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence
 from kg_retrievers.chains.prompts import (
     CLOSED_VERIFICATION_PROMPT,
@@ -21,9 +22,10 @@ from kg_retrievers.chains.prompts import (
     VerdictReply,
 )
 from kg_retrievers.core.documents import result_value
-from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.core.retriever import BaseKGRetriever, OnRefusal
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
+from kg_retrievers.errors import InvalidArgumentError, ReplyError
+from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 #: The verdicts.
 VerdictName = Literal["supported", "refuted", "not enough evidence"]
@@ -131,6 +133,36 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         )
 
 
+class _Verification(GeneratorRunnable[AnswerInput, Verdict]):
+    """Asks a verifier; the evidence decides in place of a model that cannot be read."""
+
+    def __init__(self, verifier: FactVerifier, on_refusal: OnRefusal) -> None:
+        self.verifier, self.on_refusal = verifier, on_refusal
+
+    def body(self, input: AnswerInput) -> Body[Verdict]:
+        try:
+            verdict: Verdict = yield Call(self.verifier, input)
+        except ReplyError as error:
+            if self.on_refusal == "raise":
+                raise
+            return self._unread(input, error)
+        return verdict
+
+    def _unread(self, input: AnswerInput, error: ReplyError) -> Verdict:
+        """Return the verdict of an operation, if one told whether the claim holds."""
+        found = answer_unread(input, error)
+        value = found.get("value")
+        is_told = isinstance(value, bool)
+        told: VerdictName = "supported" if value else "refuted"
+        return Verdict(
+            verdict=told if is_told else self.verifier.otherwise,
+            explanation=found["explanation"] if is_told else as_data(str(error)),
+            citations=found["citations"] if is_told else [],
+            rejected_citations=0,
+            value=value,
+        )
+
+
 def fact_verification_chain(
     retriever: BaseKGRetriever,
     llm: BaseLanguageModel[Any] | FactVerifier,
@@ -141,7 +173,8 @@ def fact_verification_chain(
     """Return a chain from a claim to a verdict.
 
     A claim that the retriever refuses gets "not enough evidence", or what else the verifier says `otherwise`, with the
-    reason as the explanation, whatever its `on_refusal`.
+    reason as the explanation, whatever its `on_refusal`. So does a claim on which a model's reply cannot be read twice,
+    unless an operation told whether the claim holds; with `on_refusal="raise"` that is an `AnswerParseError`.
 
     Args:
         retriever: Any retriever of this package.
@@ -160,4 +193,5 @@ def fact_verification_chain(
         'supported'
     """
     verifier = llm if isinstance(llm, FactVerifier) else FactVerifier(llm)
-    return Retrieval(retriever, "numbered", max_tokens, count_tokens, "fact_verification_chain") | verifier
+    retrieval = Retrieval(retriever, "numbered", max_tokens, count_tokens, "fact_verification_chain")
+    return retrieval | _Verification(verifier, retriever.on_refusal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from langchain_core.documents import Document
@@ -21,6 +22,9 @@ from kg_retrievers.graph.verbalize import as_data
 _RANKS = {LowConfidenceError: 0, SearchBudgetError: 1, NoEvidenceError: 2, EntityLinkingError: 4}
 _OTHERS = 3
 
+# The advice to give a language model, in hints for Python and for the shell.
+_GIVE_MODEL = re.compile(r" (?:or|give|with) llm=,?| (?:or|give) --llm\b,?| --llm MODEL")
+
 
 class Reason(TypedDict):
     """Why a retriever gives no evidence, as plain data that the state of a workflow can hold.
@@ -35,6 +39,21 @@ class Reason(TypedDict):
     rank: int
     text: str
     hint: str
+
+
+def drop_model_advice(error: RefusalError, retriever: object) -> None:
+    """Leave the advice to give a language model out of the hints, if a part of the retriever calls one.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> error = NoEvidenceError("Nothing fits.", hint_python="Rephrase it, or give examples= or llm=.")
+        >>> drop_model_advice(error, SimpleNamespace(generator=SimpleNamespace(calls_model=True)))
+        >>> error.hint_python
+        'Rephrase it, or give examples=.'
+    """
+    if any(getattr(part, "calls_model", False) for part in vars(retriever).values()):
+        error.hint_python = _GIVE_MODEL.sub("", error.hint_python)
+        error.hint_shell = _GIVE_MODEL.sub("", error.hint_shell)
 
 
 def read_reason(error: Exception, retriever: object) -> Reason:

@@ -30,6 +30,7 @@ from kg_retrievers.core.documents import (
 )
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE
 from kg_retrievers.core.prompts import AnswerPrompt, prompt_problem
+from kg_retrievers.core.refusals import drop_model_advice
 from kg_retrievers.core.replies import marked_answers
 from kg_retrievers.core.stages import (
     MAX_K,
@@ -94,7 +95,13 @@ Arguments = ParamSpec("Arguments")
 Retriever = TypeVar("Retriever", bound="BaseKGRetriever")
 
 
+#: The name of a retriever as a tool.
+TOOL_NAME = "search_knowledge_graph"
+
+
 class _ToolInput(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
     query: str = Field(description="The question, in full sentences.")
 
 
@@ -366,21 +373,24 @@ class BaseKGRetriever(BaseRetriever):
             try:
                 return shown(self.invoke(query, {"callbacks": callbacks}, on_refusal="raise"))
             except KGRetrieversError as error:
-                return as_data_lines(str(error)), []
+                return as_data_lines(error.on_agent), []
 
         async def asearch(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
             try:
                 return shown(await self.ainvoke(query, {"callbacks": callbacks}, on_refusal="raise"))
             except KGRetrieversError as error:
-                return as_data_lines(str(error)), []
+                return as_data_lines(error.on_agent), []
 
         return StructuredTool.from_function(
             search,
             asearch,
-            name or "search_knowledge_graph",
+            name or TOOL_NAME,
             description or "Search a knowledge graph for facts that answer a question.",
             args_schema=_ToolInput,
             response_format="content_and_artifact",
+            handle_validation_error=lambda error: as_data_lines(
+                f"{name or TOOL_NAME}: {reasons(error)} Next step: Call it again with the question, as query."
+            ),
         )
 
     def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
@@ -483,7 +493,7 @@ class BaseKGRetriever(BaseRetriever):
         question, shown = state["question"], shown_confidence(confidence)
         if confidence >= MIN_CONFIDENCE:
             raise LowConfidenceError(
-                f"{who}: the confidence of the answer to {question!r:.200} is {shown}; min_confidence is {wanted:g}.",
+                f"{who}: the confidence of the answer to {question!r:.200} is {shown}; {wanted:g} is required.",
                 confidence,
                 unplaced,
                 nearest,
@@ -538,7 +548,11 @@ class BaseKGRetriever(BaseRetriever):
         for stage in self.running_stages:
             if all(name in state for name in stage.writes):
                 continue
-            update = yield Call(stage.work, dict(state), stage.shown_as(who))
+            try:
+                update = yield Call(stage.work, dict(state), stage.shown_as(who))
+            except RefusalError as refusal:
+                drop_model_advice(refusal, self)
+                raise
             stage.check(update, who)
             state |= update
             shown = {name: value for name, value in update.items() if name != "documents"}

@@ -17,6 +17,9 @@ from kg_retrievers.errors import InvalidArgumentError
 #: How pydantic begins what it wants.
 _SHOULD = re.compile(r"\w+ should ")
 
+#: How pydantic names a text among the types of a value.
+_TEXT_TAGS = ("str", "constrained-str")
+
 
 def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> str:
     """Return a sentence for each mistake: the name, what it must be, and what was given.
@@ -34,18 +37,25 @@ def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> s
         ...     print(reasons(error))
         The value must be greater than or equal to 1, but got 0.
     """
-    return " ".join(dict.fromkeys(_reason(problem, given or {}) for problem in error.errors()))
+    problems = error.errors()
+    told = [one for one in problems if one["type"] != "none_required"] or problems  # None is the default
+    return " ".join(dict.fromkeys(_reason(problem, given or {}) for problem in told))
 
 
 def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     location = problem["loc"]
+    if len(location) > 1 and location[-1] in _TEXT_TAGS:
+        location = location[:-1]
     name = ".".join(map(str, location)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".").replace("a valid tuple", "a list")
+    message = message.replace(" after validation", "")
     shown = _shown(problem["input"])
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{name} must be left out: there is no such key, but got {shown}."
     if problem["type"] in ("missing", "missing_argument"):
         return f"{name} is missing in {shown}."
+    if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == r"\S":
+        return f"{name} must not be blank, but got {shown}."
     wanted = f"{name}: {message}"
     if found := _SHOULD.match(message):
         wanted = f"{name} must {message[found.end() :]}"

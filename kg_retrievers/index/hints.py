@@ -127,7 +127,8 @@ def hints_for(question: str, in_english: Hints) -> dict[str, str]:
         return dict(in_english)
     mixed = any(english_share(word) and not _is_foreign(word) for word in _plain_words(question))
     told = {name: f"{tell_language(question)} {hint}".strip() for name, hint in ANOTHER_LANGUAGE.items()}
-    return {name: f"{in_english.get(name, '') if mixed else ''} {hint}".strip() for name, hint in told.items()}
+    hints = {name: f"{in_english.get(name, '') if mixed else ''} {hint}".strip() for name, hint in told.items()}
+    return hints | {"hint_agent": f"{tell_language(question)} Ask in English, with the names as they are."}
 
 
 def _plain_words(question: str) -> set[str]:

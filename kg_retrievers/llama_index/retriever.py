@@ -251,15 +251,30 @@ class _QuestionTool(RetrieverTool):
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:
-            return self._framed(super().call(*args, *kwargs.values()))
+            return self._framed(super().call(self._question(args, kwargs)))
         except KGRetrieversError as error:
             return self._refusal(error)
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:
-            return self._framed(await super().acall(*args, *kwargs.values()))
+            return self._framed(await super().acall(self._question(args, kwargs)))
         except KGRetrieversError as error:
             return self._refusal(error)
+
+    def _question(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Return the question.
+
+        Raises:
+            InvalidArgumentError: If there is none, or more than that.
+        """
+        given = [*args, *kwargs.values()]
+        if len(given) == 1 and isinstance(given[0], str) and given[0].strip() and {*kwargs} <= {"input"}:
+            return given[0]
+        shown = kwargs or given
+        raise InvalidArgumentError(
+            f"{self.metadata.name}: wanted the question as one text, input, but got {shown!r:.200}.",
+            hint_agent="Call it again with a full question as input.",
+        )
 
     def _framed(self, output: ToolOutput) -> ToolOutput:
         content = TOOL_MESSAGE.format(evidence=output.content.strip())
@@ -268,7 +283,7 @@ class _QuestionTool(RetrieverTool):
         )
 
     def _refusal(self, error: KGRetrieversError) -> ToolOutput:
-        content = as_data_lines(str(error))
+        content = as_data_lines(error.on_agent)
         return ToolOutput(content=content, tool_name=self.metadata.name or "", raw_input={}, raw_output=[])
 
 

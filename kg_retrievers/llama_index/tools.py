@@ -27,13 +27,18 @@ def as_llama_index_tools(tools: Sequence[BaseTool]) -> list[FunctionTool]:
 
 
 def _function_tool(tool: BaseTool) -> FunctionTool:
-    def call(**arguments: Any) -> str:
-        return str(tool.invoke(arguments))
-
-    async def acall(**arguments: Any) -> str:
-        return str(await tool.ainvoke(arguments))
-
     schema: Any = tool.args_schema
+
+    def named(values: tuple[Any, ...], arguments: dict[str, Any]) -> dict[str, Any]:
+        names = [*schema.model_fields, *(f"argument {number}" for number in range(len(values)))]
+        return {**dict(zip(names, values, strict=False)), **arguments}
+
+    def call(*values: Any, **arguments: Any) -> str:
+        return str(tool.invoke(named(values, arguments)))
+
+    async def acall(*values: Any, **arguments: Any) -> str:
+        return str(await tool.ainvoke(named(values, arguments)))
+
     return FunctionTool.from_defaults(
         call, name=tool.name, description=tool.description, fn_schema=schema, async_fn=acall
     )

@@ -24,7 +24,6 @@ from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
     LowConfidenceError,
-    ModelCallError,
     RefusalError,
     first_of,
 )
@@ -157,7 +156,14 @@ _SHORT = re.compile(
 _TIME = re.compile(rf"{_START}(?P<word>when|where)(?: (?:was|is|did) (?:that|it|this)(?: happen)?)?\W*", re.IGNORECASE)
 _WHO_DID = re.compile(r"(?:who|what|(?:which|what) [\w-]+) (?P<verb>[a-z]+) (?P<rest>.+?)\W*", re.IGNORECASE)
 _SET = re.compile(
-    r"(?P<asks>which|what|who|(?:list|name|show|give|find)(?: me)?(?: all)?(?: the)?) (?P<rest>.+?)\W*", re.IGNORECASE
+    r"(?P<asks>which|what|who|how many|(?:list|name|show|give|find)(?: me)?(?: all)?(?: the)?) (?P<rest>.+?)\W*",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(r"how many\b", re.IGNORECASE)
+_AMONG = re.compile(
+    rf"{_START}(?:which(?: ones?)? (?P<rest>(?:is|are|was|were|has|have|had) .+?)"
+    r"|(?:(?:what|how) about )?the (?P<most>\w+est|(?:most|least) \w+)(?: ones?)?)\W*",
+    re.IGNORECASE,
 )
 _DID = re.compile(r"(do|does|did) ", re.IGNORECASE)
 _PEOPLE = frozenset(["person", "people", "human", "individual"])
@@ -172,11 +178,13 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
 
     The input is `{"question": ..., "turns": [...]}`, the output a question. Rules come first: a pronoun means the
     answer or the entity of an earlier question, "the second one" an answer, and "what about Acme?" asks the last
-    question of Acme. If a word may mean several things, the rewritten questions are read without a language model, and
-    one that is clearly likelier is taken. Nothing is guessed: otherwise the question is refused, with the options.
+    question of Acme. "Which is the oldest?" asks about the answers of an earlier question. If a word may mean several
+    things, the rewritten questions are read without a language model, and one that is clearly likelier is taken.
+    Otherwise nothing is guessed: the question is refused, with the options.
 
     A language model is asked once if the rules refuse a question, or if it names no entity. Its reply counts only if it
-    keeps the words of the question and names an entity of the conversation and no other.
+    keeps the words of the question and names an entity of the conversation and no other. If its client fails, the error
+    passes, as everywhere.
 
     Args:
         index: The index of the graph, or of a view of it. Entities that it lacks are never named.
@@ -223,10 +231,7 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
             return begun
         if self._model is None:
             return begun.end("")
-        reply: Any = ""
-        with suppress(ModelCallError):
-            reply = yield Call(self.prompt | self._model, begun.shown)
-        return begun.end(_written(reply))
+        return begun.end(_written((yield Call(self.prompt | self._model, begun.shown))))
 
     def begin(self, question: str, turns: Sequence[Turn] | None) -> str | OpenFollowUp:
         """Return the question by the rules; if they leave it open, what a model may end."""
@@ -325,7 +330,14 @@ class _Scene:
         """
         if not self.turns:
             return question
-        rules = (self._picked, self._carried_over, self._at_time, self._pointing_back, self._shortened)
+        rules = (
+            self._picked,
+            self._carried_over,
+            self._at_time,
+            self._pointing_back,
+            self._among,
+            self._shortened,
+        )
         return next(filter(None, (rule(question) for rule in rules)), question)
 
     def named_turns(self) -> list[dict[str, Any]]:
@@ -425,10 +437,11 @@ class _Scene:
 
     def _by_turns(self, question: str, found: Sequence[re.Match[str]], word: str, kind: str | None) -> str:
         """Put the likeliest name in the place of pronouns: that of the last turn that has a likely one."""
-        turns = [turn for turn in self.turns if len(self._answers(turn)) > 1] if word in _SEVERAL else []
+        turns = [turn for turn in self.turns if self._asks_for_several(turn)] if word in _SEVERAL else []
         alone: str | None = None
         for turn in reversed(turns or self.turns):
             names, meanings, several = self._names(turn), Meanings(), len(self._answers(turn)) > 1
+            several = several or (word in _PLURAL and self._asks_for_several(turn))
             for name, keys in names.items():
                 text = _replaced(question, found, name)
                 if self._fits(word, kind, keys) and self._names_one_of(text, keys):
@@ -449,6 +462,19 @@ class _Scene:
         last = (turns or self.turns)[-1]
         options = dict.fromkeys([*self._names(last), *map(self._name, self._answers(last))])
         return alone or _refuse(found[0][0], options, "mean")
+
+    def _among(self, question: str) -> str | None:
+        """Ask which of the last answers, as in "and which is the oldest?", or "and the newest?"."""
+        asked = _AMONG.fullmatch(question)
+        turn = next((one for one in reversed(self.turns) if self._asks_for_several(one)), None)
+        if asked is None or turn is None or self._named_surely(question):
+            return None
+        them, rest = self._described(turn["question"]), asked["rest"] or f"is the {asked['most']}"
+        return self._likeliest(question, {them: f"which of {them} {rest}?"}) if them else None
+
+    def _asks_for_several(self, turn: Turn) -> bool:
+        """Tell whether a turn has several answers, or counts some."""
+        return len(self._answers(turn)) > 1 or _COUNT.match(turn["question"]) is not None
 
     def _shortened(self, question: str) -> str | None:
         """Ask "and the headquarters?" of what was asked about before."""
@@ -500,7 +526,7 @@ class _Scene:
             words = ["people", *words]
         size = next((n for n in (3, 2) if len(words) > n and self._nouns.named(words[:n])), 1)
         noun, said = " ".join(words[:size]), " ".join(words[size:])
-        if asked["asks"].casefold() not in ("which", "what", "who"):
+        if asked["asks"].casefold() not in ("which", "what", "who", "how many"):
             return f"the {noun} {said}".strip()
         named = self.mentions(question)
         subject = _DID.match(said)

@@ -374,8 +374,9 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             named_nothing: Pattern | None = yield Call(self._by_form, asked)
             if named_nothing is None:
                 raise unlinked or EntityLinkingError(
-                    f"QuestionReader: {question!r:.200} names classes of the graph, but no entity. Name an entity, or "
-                    "give seed_entities=."
+                    f"QuestionReader: {question!r:.200} names classes of the graph, but no entity.",
+                    hint_python="Name an entity, or give seed_entities=.",
+                    hint_shell="Name an entity, or give --entity.",
                 )
             return Reading(named_nothing)
         example: FilledExample | None = None

@@ -38,7 +38,7 @@ class GraphService:
         models: Trained models by the names of their methods, as `read_models` gives them.
         default_method: The method where none is named: by default that of the only model, else `registry.DEFAULT`.
         executor: Returns the database in which queries are run; by default a retriever makes one for itself.
-        runs_queries: Whether agents may run queries in this database.
+        runs_queries: Whether agents may run queries in this database, or in that of a connected graph.
         preset: The preset of each method; see `BaseKGRetriever.presets`.
 
     Raises:
@@ -137,8 +137,11 @@ class GraphService:
 
     def toolkit(self) -> KnowledgeGraphToolkit:
         """Return the tools by which an agent reads the graph; `ask` asks the default method."""
-        executor = self._executor() if self._runs_queries and self._executor else None
-        return KnowledgeGraphToolkit(self.index, llm=self.llm, executor=executor, method=self.retriever())
+        runs = self._runs_queries
+        executor = self._executor() if runs and self._executor else None
+        return KnowledgeGraphToolkit(
+            self.index, llm=self.llm, executor=executor, runs_queries=runs, method=self.retriever()
+        )
 
     def schema(self) -> SchemaSummary:
         """Return the relations and types of the graph, those with most facts first."""

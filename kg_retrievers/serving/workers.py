@@ -19,6 +19,8 @@ Event = dict[str, Any]
 class BusyError(KGRetrieversError):
     """As many questions wait as may wait."""
 
+    hint_agent = "Ask again in a few seconds."
+
 
 class Workers:
     """A bounded number of threads, and a bounded number of calls that wait for one.
@@ -45,7 +47,7 @@ class Workers:
             BudgetError: If its time is over.
         """
         if self._free.locked() and self._waiting >= self._most:
-            raise BusyError("The server has more to do than it can.", hint_python="Ask again in a few seconds.")
+            raise BusyError("The server has more to do than it can.", hint_python=BusyError.hint_agent)
         self._waiting += 1
         try:
             await self._free.acquire()
@@ -95,4 +97,5 @@ class Workers:
         return BudgetError(
             f"The question took longer than {self.seconds:g} seconds, and was stopped.",
             hint_python="Ask a simpler one, or another method.",
+            hint_agent="Ask about less at once.",
         )

@@ -62,6 +62,15 @@ async def test_the_tool_keeps_the_documents(retriever: SimGRAGRetriever) -> None
         assert "Audrey Tautou" in answer.text
 
 
+def test_the_tool_says_what_is_wrong_with_its_arguments(retriever: SimGRAGRetriever) -> None:
+    for arguments in ({}, {"question": QUESTION}, {"query": [QUESTION]}):
+        call = {"type": "tool_call", "id": "1", "name": "search_knowledge_graph", "args": arguments}
+        message = retriever.as_tool().invoke(call)
+        assert message.status == "error"
+        assert message.text.startswith("search_knowledge_graph: query ")
+        assert message.text.endswith("Next step: Call it again with the question, as query.")
+
+
 async def test_the_tool_says_what_was_not_found(retriever: SimGRAGRetriever) -> None:
     agent: Any = create_agent(CallsTool(), [retriever.as_tool()])
     for got in (
@@ -118,7 +127,7 @@ async def test_the_middleware_shows_why_there_is_no_evidence(
     config = {"configurable": {"thread_id": "1"}}
     given = {"messages": [HumanMessage("Who directed Adaptatiom?")]}
     got = await agent.ainvoke(given, config) if asynchronous else agent.invoke(given, config)
-    told = f"{NO_ANSWER} SimGRAGRetriever: nothing in the graph fits the question 'Who directed Adaptatiom?'."
+    told = f"{NO_ANSWER} Nothing in the graph fits the question 'Who directed Adaptatiom?'."
     assert told in model.prompts[0][0].text
     assert got["knowledge_graph_reason"].startswith("SimGRAGRetriever: nothing in the graph fits")
     again = {"messages": [HumanMessage("Who directed Her?")]}
@@ -143,8 +152,8 @@ async def test_the_middleware_says_nothing_of_a_message_that_names_no_entity(
 @pytest.mark.parametrize(
     ("confidence", "wanted", "told"),
     [
-        (0.125, 0.5, f"{NOT_UNDERSTOOD} SimGRAGRetriever: not sure what 'What salary has Spike Jonze?' asks for"),
-        (0.9, 1.0, f"{LESS_SURE} SimGRAGRetriever: the confidence of the answer"),
+        (0.125, 0.5, f"{NOT_UNDERSTOOD} Not sure what 'What salary has Spike Jonze?' asks for"),
+        (0.9, 1.0, f"{LESS_SURE} The confidence of the answer"),
     ],
 )
 def test_the_middleware_says_what_was_not_understood_or_not_sure(

@@ -20,7 +20,7 @@ from kg_retrievers.testing import ScriptedChatModel
 TOOLS = ["search_entities", "describe_entity", "relations_of", "facts", "find_paths", "ask", "run_pattern"]
 
 #: An argument of Python or the shell, or the class of a retriever: no words for an agent.
-PYTHON = re.compile(r"\b\w+=(?!\d)|--\w|\w+Retriever\b|GraphIndex|llm\b")
+PYTHON = re.compile(r"\b\w+=(?!\d)|--\w|\w+Retriever\b|GraphIndex|\bllm\b")
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,18 @@ def test_entities_are_found_by_misspelt_names_and_by_type(toolkit: KnowledgeGrap
     assert "give a text, a type, or both" in call(toolkit, "search_entities").text
 
 
+def test_names_that_a_text_does_not_name_are_told_apart(toolkit: KnowledgeGraphToolkit) -> None:
+    told = lines(call(toolkit, "search_entities", text="quantum chromodynamics"))
+    assert told[0].startswith("Nothing is named 'quantum chromodynamics'.")
+    assert told[1] == "The nearest names:"
+    assert len(told) == 7
+    assert toolkit.search_entities("quantum chromodynamics").entities == []
+    told = lines(call(toolkit, "search_entities", text="Her"))
+    assert told[:2] == ["Her | film | 9 facts", "Nearest other names:"]
+    assert lines(call(toolkit, "search_entities", text="Her", limit=1)) == told[:1]
+    assert lines(call(toolkit, "search_entities", text="Spke Jnz"))[2].startswith("Spike Jonze | person")
+
+
 def test_an_entity_is_described_by_what_it_is_and_what_it_has(toolkit: KnowledgeGraphToolkit) -> None:
     told = lines(call(toolkit, "describe_entity", entity="United States"))
     assert told[:3] == [
@@ -134,7 +146,9 @@ def test_patterns_are_matched_exactly_and_with_operations(toolkit: KnowledgeGrap
     ("name", "arguments", "message"),
     [
         ("ask", {}, "ask: question is missing in {}. It takes 'question'."),
-        ("ask", {"question": " "}, "ask: question must match pattern"),
+        ("ask", {"question": " "}, "ask: question must not be blank, but got ' '. It takes 'question'. Next step: "),
+        ("facts", {"entity": "Her", "relation": 7}, "no fact of a relation '7'"),
+        ("relations_of", {"entity": []}, "relations_of: entity must be a valid string, but got []."),
         ("facts", {"entity": "Her", "limit": 0}, "limit must be greater than or equal to 1"),
         (
             "facts",
@@ -157,9 +171,24 @@ def test_patterns_are_matched_exactly_and_with_operations(toolkit: KnowledgeGrap
         (
             "run_pattern",
             {"triples": []},
-            "has no list of triples under the key 'triples'. Next step: Correct the pattern",
+            "run_pattern: triples must have at least 1 item, not 0, but got []. It takes 'triples', 'target'",
         ),
         ("run_pattern", {"triples": "<b>"}, "triples must be a valid list"),
+        (
+            "run_pattern",
+            {"triples": [["UNKNOWN fillm 1", "directed_by", "Spike Jonze"]]},
+            "the graph has no type 'fillm'; the nearest are 'film'",
+        ),
+        (
+            "run_pattern",
+            {"triples": [["UNKNOWN film 1", "directed_by", "Spike Jonze"]], "target": "UNKNOWN film 2"},
+            "the target 'UNKNOWN film 2' stands in no triple; in triples are 'UNKNOWN film 1'. Next step: Correct",
+        ),
+        (
+            "run_pattern",
+            {"triples": [["Her", "directed_by", "UNKNOWN x 1"]], "conditions": [["UNKNOWN year 1", "<", "1"]]},
+            "run_pattern: a condition names 'year 1', none of the unknown nodes ['x 1']. Next step: Correct",
+        ),
         ("find_paths", {"entities": ["Her"]}, "entities must have at least 2 items"),
     ],
 )
@@ -191,7 +220,8 @@ def test_a_refusal_is_worded_for_an_agent(toolkit: KnowledgeGraphToolkit, questi
 def test_a_retriever_of_ones_own_answers_and_its_threshold_is_told_in_plain_words(index: GraphIndex) -> None:
     strict = KnowledgeGraphToolkit(index).retriever.with_fields({"min_confidence": 1.0})
     told = call(KnowledgeGraphToolkit(index, method=strict), "ask", question="Who directed Her?")
-    assert "The answer is less certain than required. Its confidence is 0.9" in told.text
+    assert "Answer: The answer is less certain than required." in told.text
+    assert "Why: the confidence of the answer to 'Who directed Her?' is 0.90; 1 is required." in told.text
     assert not PYTHON.search(told.text)
 
 
@@ -278,3 +308,15 @@ def test_arguments_are_checked_when_the_toolkit_is_made(index: GraphIndex, toolk
         KnowledgeGraphToolkit(index, max_tokens=10)
     with pytest.raises(EntityLinkingError, match="Did you mean: 'Spike Jonze'"):
         toolkit.facts("Spike Jonz")
+
+
+@pytest.mark.parametrize("name", [*TOOLS, "run_query"])
+@pytest.mark.parametrize("value", [[], None, {"a": 1}, object()])
+def test_methods_refuse_arguments_of_another_type(toolkit: KnowledgeGraphToolkit, name: str, value: Any) -> None:
+    if name == "relations_of" and value is None:
+        assert toolkit.relations_of(value) == toolkit.relations_of()
+        return
+    with pytest.raises(InvalidArgumentError, match=rf"^KnowledgeGraphToolkit\.{name}: .* It takes '"):
+        getattr(toolkit, name)(value)
+    with pytest.raises(InvalidArgumentError, match=rf"^KnowledgeGraphToolkit\.{name}: .* It takes '"):
+        getattr(toolkit, name)("Her", strange=value)

@@ -286,7 +286,7 @@ def test_a_search_without_time_goes_to_the_fallback(retriever: SimGRAGRetriever)
     both = build_workflow(slow, fallback=Stuck.from_index(retriever.index)).invoke({"question": UNKNOWN})
     assert both["answer"] == NOT_UNDERSTOOD  # of the first refusal, as the reason
     assert both["reason"].startswith("No entity")
-    assert slow.as_tool().invoke({"query": QUESTION}) == "nothing was found in time."
+    assert slow.as_tool().invoke({"query": QUESTION}) == "nothing was found in time. Ask about one or two entities."
 
 
 class Stuck(SimGRAGRetriever):

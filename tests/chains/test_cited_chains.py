@@ -30,7 +30,7 @@ from kg_retrievers.chains import (
 )
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
 from kg_retrievers.core.replies import parse_object
-from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
+from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -230,7 +230,7 @@ async def test_citations_are_mapped_back(retriever: SimGRAGRetriever, asynchrono
     assert got["answer"] == "Mathieu Kassovitz; Audrey Tautou"
 
 
-async def test_one_repair_then_an_error_with_the_reply(retriever: SimGRAGRetriever) -> None:
+async def test_one_repair_then_the_evidence_answers_with_the_reason(retriever: SimGRAGRetriever) -> None:
     llm = ScriptedChatModel(replies=["Audrey {Tautou}, I think.", reply(1)])
     assert cited_answer_chain(retriever, llm).invoke(QUESTION)["citations"][0]["triple"] == TRIPLES[0]
     first, second = (messages[0].text for messages in llm.prompts)
@@ -238,15 +238,40 @@ async def test_one_repair_then_an_error_with_the_reply(retriever: SimGRAGRetriev
     assert "Audrey {Tautou}, I think." in second
     assert "no complete JSON object" in second
     assert "[3] Amélie -> starring -> Dominique Pinon" in second
+    said = cited_answer_chain(retriever).invoke(QUESTION)
+    llm = ScriptedChatModel(replies=["garbage", "more garbage"] * 2)
+    chain = cited_answer_chain(retriever, llm)
+    got = chain.invoke(QUESTION)
+    assert got == await chain.ainvoke(QUESTION)
+    assert got["explanation"].startswith(said["explanation"])
+    assert "The reply was: 'more garbage'" in got["explanation"]
+    assert {**got, "explanation": ""} == {**said, "explanation": ""}
+    assert len(llm.prompts) == 4
+
+
+async def test_a_verdict_that_cannot_be_read_is_none_unless_an_operation_told_it(retriever: SimGRAGRetriever) -> None:
+    for otherwise in ("not enough evidence", "refuted"):
+        verifier = FactVerifier(ScriptedChatModel(replies=["garbage"] * 4), otherwise=otherwise)  # type: ignore[arg-type]
+        chain = fact_verification_chain(retriever, verifier)
+        got = chain.invoke(QUESTION)
+        assert got == await chain.ainvoke(QUESTION)
+        assert (got["verdict"], got["citations"]) == (otherwise, [])
+        assert "The reply was: 'garbage'" in got["explanation"]
+    claim = "Did Audrey Tautou star in Amélie?"
+    got = fact_verification_chain(retriever, ScriptedChatModel(replies=["garbage"] * 2)).invoke(claim)
+    assert (got["verdict"], got["value"]) == ("supported", True)
+    assert [one["triple"] for one in got["citations"]] == [TRIPLES[0]]
+
+
+async def test_an_unreadable_reply_is_a_typed_refusal_if_refusals_raise(retriever: SimGRAGRetriever) -> None:
+    strict = retriever.with_fields({"on_refusal": "raise"})
     for chain in (cited_answer_chain, fact_verification_chain):
-        llm = ScriptedChatModel(replies=["garbage", "more garbage"] * 2)
-        built: Any = chain(retriever, llm)
-        with pytest.raises(AnswerParseError, match="more garbage") as caught:
+        built: Any = chain(strict, ScriptedChatModel(replies=["garbage"] * 4))
+        with pytest.raises(AnswerParseError, match="garbage") as caught:
             built.invoke(QUESTION)
-        assert caught.value.reply == "more garbage"
+        assert isinstance(caught.value, RefusalError)
         with pytest.raises(AnswerParseError):
             await built.ainvoke(QUESTION)
-        assert len(llm.prompts) == 4
 
 
 async def test_no_model_is_called_without_evidence(retriever: SimGRAGRetriever) -> None:

@@ -96,7 +96,7 @@ async def test_a_cut_reply_is_repaired(retriever: SimGRAGRetriever, streaming: b
 def test_two_cut_replies_raise_a_typed_error(retriever: SimGRAGRetriever, make: Any) -> None:
     cut = pytest.raises(AnswerParseError, match="cut at the limit of its length")
     with OpenAIServer(Cut(GOOD[:40]), Cut(GOOD[:30])) as server, cut as caught:
-        make(retriever, client(server)).invoke(QUESTION)
+        make(retriever.with_fields({"on_refusal": "raise"}), client(server)).invoke(QUESTION)
     assert caught.value.reply == GOOD[:30]
 
 

@@ -426,4 +426,19 @@ async def test_agents_get_the_tools_of_a_toolkit(retriever: SimGRAGRetriever) ->
     assert "Amélie -> starring -> Audrey Tautou" in found
     assert (await facts.acall(entity="Amélie", relation="starring")).content == found
     assert "Next step: Call search_entities" in facts.call(entity="Ameli").content
-    assert "It takes 'entity'" in facts.call(entty="Amélie").content
+    for wrong in ({"entty": "Amélie"}, {"entity": ["Amélie"]}):
+        told = facts.call(**wrong).content
+        assert told.startswith("facts: entity")
+        assert "It takes 'entity', 'relation', 'limit', 'start'." in told
+        assert told.endswith("Next step: Correct this, and call facts again.")
+    assert facts.call("Amélie", "starring").content == found
+
+
+async def test_the_tool_refuses_what_is_no_question(retriever: SimGRAGRetriever) -> None:
+    tool = as_llama_index(retriever).as_tool()
+    wanted = "search_knowledge_graph: wanted the question as one text, input, but got "
+    for args, wrong in (((), {}), ((), {"query": QUESTION}), ((), {"input": 7}), ((" ",), {}), (("Who", "What"), {})):
+        told = tool.call(*args, **wrong).content
+        assert told == (await tool.acall(*args, **wrong)).content
+        assert told.startswith(wanted)
+        assert told.endswith("Call it again with a full question as input.")

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
+from kg_retrievers import GraphIndex, KnowledgeGraph, LadybugExecutor, default_embeddings
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
@@ -24,6 +24,18 @@ def test_the_tools_ask_the_default_method_with_what_it_was_given(index):
     toolkit = service.toolkit()
     assert (toolkit.retriever, toolkit.llm) == (service.retriever("kaping"), service.llm)
     assert toolkit.executor is None
+
+
+def test_agents_run_queries_only_if_the_service_says_so(index):
+    with LadybugExecutor.from_graph(index.graph) as executor:
+        connected = GraphIndex.connect(executor, default_embeddings())
+        for runs_queries in (False, True):
+            toolkit = GraphService(connected, runs_queries=runs_queries).toolkit()
+            assert ("run_query" in [tool.name for tool in toolkit.get_tools()]) is runs_queries
+            if not runs_queries:
+                with pytest.raises(InvalidArgumentError, match="there is no database to run a query in"):
+                    toolkit.run_query("MATCH (n) RETURN n")
+        assert "run_query" not in [tool.name for tool in GraphService(connected).toolkit().get_tools()]
 
 
 def test_the_schema_counts_relations_and_types(service, index):

@@ -126,8 +126,8 @@ def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | N
 
 def _cut(what: str) -> SearchBudgetError:
     return SearchBudgetError(
-        f"SimGRAGRetriever: the search ended at max_scans or max_seconds, so that {what!r} of all is not known.",
-        hint_python="Raise both, or narrow the pattern.",
+        f"SimGRAGRetriever: a budget ended the search, so that {what!r} of all is not known.",
+        hint_python="Raise max_scans and max_seconds, or narrow the pattern.",
         hint_shell="Raise both, or narrow the question: --field max_scans=N --field max_seconds=N",
     )
 

@@ -488,6 +488,7 @@ def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, Reason]) -> E
     joined, more = copy(error), summarize_reasons(others)
     joined.hint_python = f"{error.hint_python} {more}".strip()
     joined.hint_shell = f"{error.hint_shell} {more}".strip()
+    joined.hint_agent = f"{error.hint_agent} {more}".strip()
     return joined.with_traceback(error.__traceback__)
 
 

@@ -129,7 +129,7 @@ class GraphServer(MCPServer[Any]):
         try:
             message = await self.workers.run(lambda: tool.invoke(call, heard))
         except KGRetrieversError as error:
-            raise ToolError(as_data_lines(str(error))) from error
+            raise ToolError(as_data_lines(error.on_agent)) from error
         except Exception as error:  # the log says why
             raise UnexpectedToolError(f"{name} failed; the log of the server says why. Try another tool.") from error
         if progress is not None:

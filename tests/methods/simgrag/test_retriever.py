@@ -94,7 +94,7 @@ def test_budgets_flag_what_they_cut() -> None:
     """Under any budget, what comes back is whole or flagged; "nothing" under a budget is an error."""
     whole = ask(NOLAN, 3)
     assert not any(document.metadata["truncated"] for document in whole)
-    with pytest.raises(SearchBudgetError, match="max_scans=1 "):
+    with pytest.raises(SearchBudgetError, match="a budget of 1 steps, or of time, ended"):
         ask(NOLAN, 3, max_scans=1, on_refusal="raise")
     for scans in range(1, 400, 7):
         try:

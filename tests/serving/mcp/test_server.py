@@ -76,8 +76,9 @@ async def test_replies_are_texts_framed_as_data(connect):
     ("tool", "arguments", "message"),
     [
         ("ask", {}, "ask: question is missing in {}. It takes 'question'."),
-        ("ask", {"question": " "}, "ask: question must match pattern"),
+        ("ask", {"question": " "}, "ask: question must not be blank, but got ' '."),
         ("aks", {"question": "Who?"}, "there is no tool 'aks'; did you mean 'ask'?"),
+        ("facts", {"entity": "Her", "limit": "many"}, "facts: limit must be a valid integer"),
         ("facts", {"entity": "Spike Jonz"}, "Did you mean: 'Spike Jonze'? Next step: Call search_entities"),
     ],
 )

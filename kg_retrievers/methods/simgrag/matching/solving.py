@@ -134,9 +134,9 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
         matches = _matches(adjacency, around.plan, state, found)
     if state.counts[tally.STOPPED] and not matches:
         raise SearchBudgetError(
-            f"match_pattern: a budget (max_scans={limits.scans} or max_seconds) ended the search before anything was "
+            f"match_pattern: a budget of {limits.scans:,} steps, or of time, ended the search before anything was "
             "found.",
-            hint_python="Raise it, or name more in the pattern.",
+            hint_python="Raise max_scans or max_seconds, or name more in the pattern.",
             hint_shell="Raise both, or name more in the question: --field max_scans=N --field max_seconds=N",
         )
     return matches
