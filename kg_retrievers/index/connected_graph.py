@@ -338,8 +338,9 @@ class ConnectedGraph(Immutable):
             return [*names]
         described = self._describe(sorted({key for name in names for key in name.keys}))
         found = list[StoredName]()
-        for name in names:
-            keys = [key for key in name.keys if key in described]
+        for name in names:  # an entity may have another name in a view, as in some named graphs
+            shown = (described[key] for key in name.keys if key in described)
+            keys = [one.key for one in shown if name.name in (one.label, *one.aliases)]
             if name.truncated and not keys:
                 keys = self._entities_named([name.name])[name.name]
             found += [name._replace(keys=tuple(keys))] if keys else []

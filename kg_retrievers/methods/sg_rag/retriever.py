@@ -156,7 +156,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
             InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a view of a graph in a
                 database.
         """
-        refuse_view(index.reader)
+        refuse_view(index, fields.get("executor"))
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("writer") is None:
             return {"writer": CascadeCypherWriter(index, llm=llm, examples=examples, **reader_arguments(fields))}
@@ -322,7 +322,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
             InvalidArgumentError: If what reads a connected graph runs no queries, or is a view.
             MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
         """
-        refuse_view(self.index.reader)
+        refuse_view(self.index, self.executor)
         if self.executor is not None:
             return self.executor
         if self.index.reader is not None:
