@@ -57,7 +57,7 @@ def attribute_names(schema: DatabaseSchema) -> list[str]:
 
 
 def conditions_on(
-    name: str, wanted: Sequence[AttributeCondition], properties: Mapping[str, str], dialect: Dialect
+    name: str, wanted: Sequence[AttributeCondition], properties: Mapping[str, str], dialect: Dialect, first: int = 0
 ) -> list[str] | None:
     """Return the conditions of a query on a relationship; None if no relationship can satisfy them.
 
@@ -68,9 +68,10 @@ def conditions_on(
         wanted: What is wanted of its attributes; the query takes `parameters_of` it.
         properties: The properties that it may have, and their types.
         dialect: The Cypher.
+        first: The number of the first condition in the names of parameters.
     """
     found = list[str]()
-    for place, one in enumerate(wanted):
+    for place, one in enumerate(wanted, first):
         held, type = f"{name}.{backticked(one.name)}", properties.get(one.name, "")
         texts, numbers, days = _tests(held, place, one)
         if one.name == SOURCE:  # it may be in "sources"
@@ -106,10 +107,10 @@ def _tests(held: str, place: int, wanted: AttributeCondition) -> tuple[str, str,
     return " AND ".join(texts), " AND ".join(numbers), " AND ".join(days)
 
 
-def parameters_of(wanted: Sequence[AttributeCondition]) -> dict[str, Any]:
+def parameters_of(wanted: Sequence[AttributeCondition], first: int = 0) -> dict[str, Any]:
     """Return the parameters of `conditions_on`."""
     used: dict[str, Any] = {}
-    for place, one in enumerate(wanted):
+    for place, one in enumerate(wanted, first):
         for kind, name in ((str, "texts"), (float, "numbers")):
             used[f"{name}{place}"] = [value for value in one.among or () if isinstance(value, kind)]
         numbers = ((comparison, limit) for comparison, limit in one.limits if not isinstance(limit, date))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import ladybug
 import pytest
 from arcadedb import ArcadeDB, is_installed
 from graph_reader import in_order, names_in_memory
+from pattern_matches import found_by
 from property_graph import property_graph, write_cypher, write_files
 
 from kg_retrievers import (
@@ -24,7 +26,9 @@ from kg_retrievers import (
     default_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.database.rendering import render
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, SearchBudgetError
+from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.index import PartRequest
 
 GRAPH = property_graph()
@@ -165,6 +169,59 @@ def test_a_view_is_that_of_the_imported_graph(executor: Any, wanted: dict[str, A
     assert replies
 
 
+def drawn_pattern(choose: random.Random, cut: KnowledgeGraph) -> Pattern:
+    """A pattern of facts that are joined, as a view shows them, with unknowns in place of some of their parts."""
+    facts = [choose.choice([*cut.triples()])]
+    near = [one for one in cut.triples() if {one.head, one.tail} & {facts[0].head, facts[0].tail}]
+    facts += choose.sample(near, min(len(near), choose.randrange(3)))
+    keys = sorted({end for fact in facts for end in (fact.head, fact.tail)})
+    known = {choose.choice(keys)}
+    node = {key: Known(key, entity=key) if key in known else Unknown(f"x{number}") for number, key in enumerate(keys)}
+    ways = [(fact.relation if choose.random() < 0.8 else Unknown("r"), choose.random() < 0.9) for fact in facts]
+    triples = [(node[fact.head], relation, node[fact.tail]) if forward else (node[fact.tail], relation, node[fact.head])
+               for fact, (relation, forward) in zip(facts, ways, strict=True)]  # fmt: skip
+    return Pattern.of(*triples, target=next((one.name for one in node.values() if isinstance(one, Unknown)), None))
+
+
+@pytest.mark.parametrize("wanted", [VIEWS[0], VIEWS[3], VIEWS[4]], ids=str)
+def test_queries_find_in_a_view_what_they_find_in_a_copy_of_it(executor: Any, wanted: dict[str, Any]) -> None:
+    cut, choose, count = KnowledgeGraph.from_executor(executor).view(**wanted), random.Random(5), 0
+    view: Any = GraphIndex.connect(executor, HashedEmbeddings()).view(**wanted).reader
+    with LadybugExecutor.from_graph(cut) as copy:
+        for pattern in (drawn_pattern(choose, cut) for _ in range(10)):
+            for direction in ("ignore", "respect"):
+                found = {*found_by(copy, pattern, direction=direction)}
+                assert {*found_by(view, pattern, direction=direction)} == found, pattern
+                count += len(found)
+    assert count > 20
+
+
+def test_sg_rag_over_a_view_replies_as_over_a_copy_of_it(executor: Any) -> None:
+    embeddings, wanted = default_embeddings(), VIEWS[4]
+    view = CypherRetriever.from_index(GraphIndex.connect(executor, embeddings).view(**wanted))
+    with LadybugExecutor.from_graph(KnowledgeGraph.from_executor(executor).view(**wanted)) as copy:
+        asked = {
+            "Film": ["Who acted in {}?", "How many people acted in {}?"],
+            "Person": ["Which films did {} act in?", "Who does {} work for?"],
+            "Studio": [
+                "Who works for {}?",
+                "How many people work for {}?",
+                "Which person works for {} and directed films?",
+            ],
+        }
+        other, replies = CypherRetriever.from_index(GraphIndex.connect(copy, embeddings)), 0
+        for label, questions in asked.items():
+            for question in questions:
+                for name in GRAPH.named(label)[::40]:
+                    said = [
+                        [(one.metadata["answers"], one.metadata.get("value"), one.metadata["triples"]) for one in found]
+                        for found in (view.invoke(question.format(name)), other.invoke(question.format(name)))
+                    ]
+                    assert said[0] == said[1], question.format(name)
+                    replies += bool(said[0])
+    assert replies > 3
+
+
 def test_a_view_never_tells_of_what_it_hides(executor: Any) -> None:
     """With a vector store that holds the names of the whole database."""
     whole, embeddings = KnowledgeGraph.from_executor(executor), HashedEmbeddings()
@@ -212,8 +269,19 @@ def test_nothing_asks_the_database_past_a_view(executor: Any) -> None:
     view = index.view({"role": "Neo"})
     assert index.view({"role": "Neo"}) is view
     assert index.view() is index
-    with pytest.raises(InvalidArgumentError, match="its queries would see all facts"):
-        CypherRetriever.from_index(view)
+    retriever = CypherRetriever.from_index(view, on_refusal="raise")
+    for query in ("MATCH (a)-[r]->(b) RETURN r", "MATCH (a)-[r:MADE_BY]->(b) RETURN b, r"):
+        with pytest.raises(InvalidArgumentError, match="runs only the queries that it writes itself"):
+            retriever.invoke("?", cypher=query)
+        with pytest.raises(InvalidArgumentError, match="runs only the queries that it writes itself"):
+            view.reader.run(query)  # type: ignore[union-attr]
+    actor = "Ann", "ACTED_IN", Unknown("film")
+    for pattern in (
+        Pattern.of(alone=[Unknown("film", "Film")], target="film", operation="count"),
+        Pattern.of(actor, absent=[(Unknown("film"), "MADE_BY", Unknown("studio"))], target="film"),
+    ):
+        with pytest.raises(SearchBudgetError, match="the index is a view of a database"):
+            render(pattern, view.reader.schema(), executor.dialect)  # type: ignore[union-attr]
     with pytest.raises(InvalidArgumentError, match="its queries would see all facts"):
         CypherRetriever.from_index(view, executor=executor)
     with pytest.raises(InvalidArgumentError, match="give all conditions in one call"):

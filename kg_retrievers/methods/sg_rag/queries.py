@@ -273,16 +273,14 @@ def checked_reader(reader: PartReader) -> Executor:
         ) from None
 
 
-def refuse_view(index: GraphIndex, executor: Executor | None) -> None:
-    """Refuse a view of a connected graph if the queries would see more than it.
+def check_view(index: GraphIndex, executor: Executor | None) -> None:
+    """Refuse a view of a connected graph if another executor runs the queries, which would see more than it.
 
     Raises:
-        InvalidArgumentError: If the reader of the index is a view that runs no queries, or another executor runs them.
+        InvalidArgumentError: If so.
     """
-    reader = index.reader
-    if getattr(reader, "is_view", False) and not (hasattr(reader, "run") and executor in (None, reader)):
+    if getattr(index.reader, "is_view", False) and executor not in (None, index.reader):
         raise InvalidArgumentError(
             "CypherRetriever: its queries would see all facts of the database, but the index is a view of some.",
-            hint_python="Ask SimGRAGRetriever over the view, or narrow a copy of the graph: "
-            "GraphIndex.build(KnowledgeGraph.from_executor(executor).view(...), embeddings).",
+            hint_python="Leave executor= out.",
         )
