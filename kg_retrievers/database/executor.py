@@ -510,12 +510,39 @@ class DatabaseExecutor(Executor):
         """
         return ExecutorView(self, where, as_of, validity)
 
+    def limited_to(self, limits: Limits) -> LimitedReader:
+        """Return a reader that leaves out facts of some relations; see `LimitedReader`."""
+        return LimitedReader(self, limits)
+
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
         return self._fetch(query, parameters, most, timeout).rows
 
     @abstractmethod
     def _find_nodes(self, ids: list[Hashable]) -> Iterable[StoredNode]:
         """Read nodes by the database's own ids."""
+
+
+#: Conditions on the facts of relations.
+Limits = Mapping[str, Sequence[AttributeCondition]]
+
+
+class LimitedReader(PartsByQueries):
+    """Reads facts of some relations only if they satisfy conditions, or a database cannot tell whether they do.
+
+    Args:
+        reader: Reads all facts.
+        limits: The conditions, by the names of the relations.
+    """
+
+    def __init__(self, reader: DatabaseExecutor | ExecutorView, limits: Limits) -> None:
+        """Keep them."""
+        self._reader, self._limits = reader, limits
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        return self._reader._within(timeout, what)
+
+    def _queries(self, timeout: float) -> PartQueries:
+        return self._reader._queries(timeout).limited_to(self._limits)
 
 
 class ExecutorView(PartsByQueries):
@@ -588,6 +615,10 @@ class ExecutorView(PartsByQueries):
                         "KnowledgeGraph.from_executor(executor).view(...).",
                     )
                 most = min(4 * most, MOST_READ)
+
+    def limited_to(self, limits: Limits) -> LimitedReader:
+        """Return a reader that leaves out facts of some relations; see `LimitedReader`."""
+        return LimitedReader(self, limits)
 
     def _shows(self, value: Any) -> bool:
         """Tell whether a value of a row is no hidden fact."""

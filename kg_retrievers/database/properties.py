@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, quoted, unread
-from kg_retrievers.graph import GraphBuilder, Triple
-from kg_retrievers.graph.attributes import SOURCE, AttributeCondition, attribute_set
+from kg_retrievers.graph import GraphBuilder, Pattern, Triple
+from kg_retrievers.graph.attributes import INEXACT, SOURCE, AttributeCondition, attribute_set
+from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.readers.frameworks.attributes import titled
 from kg_retrievers.graph.values import Comparison
 
@@ -91,6 +92,38 @@ def conditions_on(
         cases += f" WHEN {held} > date('0001-01-01') THEN {days}" if days and type == "DATE" else ""
         found.append(f"CASE{cases} ELSE {rest} END" if cases else rest)
     return [f"({one})" for one in found]
+
+
+def conditions_of(pattern: Pattern, triple: int) -> list[AttributeCondition]:
+    """Return what facts of a triple of a pattern have to satisfy, as far as a database can tell; others may, too.
+
+    Args:
+        pattern: The pattern.
+        triple: The number of the triple, from 0.
+    """
+    found = list[AttributeCondition]()
+    for one in pattern.attributes:
+        if one.triple == triple and not one.optional:
+            limits: dict[Any, tuple[Comparison, float | date]] = {}
+            for comparison, limit in _limits(pattern.conditions, one.unknown):
+                limits.setdefault((comparison, isinstance(limit, date)), (comparison, limit))
+            found.append(AttributeCondition(one.name, bool, absent=False, limits=tuple(limits.values())))
+    return found
+
+
+def _limits(conditions: Iterable[Condition], unknown: str) -> Iterator[tuple[Comparison, float | date]]:
+    """Yield what holds of each number, and of each date, that satisfies the conditions on an unknown."""
+    for one in conditions:
+        if one.unknown != unknown or one.operator in ("!=", "contains", "in"):
+            continue
+        operators = (">=", "<=") if one.operator == "between" else (one.operator,)
+        for operator, literal in zip(operators, one.literals, strict=True):
+            if literal.number is not None and abs(literal.number) < INEXACT:
+                yield cast("Comparison", operator), literal.number
+            if literal.first and literal.last:
+                at_least, at_most = (">=", literal.first), ("<=", literal.last)
+                days: dict[str, Any] = {"=": [at_least, at_most], ">=": [at_least], "<=": [at_most]}
+                yield from days.get(operator, [(operator, literal.last if operator == ">" else literal.first)])
 
 
 def _tests(held: str, place: int, wanted: AttributeCondition) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import ladybug
 import pytest
 from arcadedb import ArcadeDB, is_installed
 from graph_reader import in_order, names_in_memory
+from langchain_core.runnables import RunnableLambda
 from pattern_matches import found_by
 from property_graph import property_graph, write_cypher, write_files
 
@@ -26,10 +28,14 @@ from kg_retrievers import (
     default_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.database.properties import conditions_of
 from kg_retrievers.database.rendering import render
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, SearchBudgetError
-from kg_retrievers.graph import Known, Pattern, Unknown
+from kg_retrievers.graph import FactAttribute, Known, Pattern, Unknown
+from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import PartRequest
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
+from kg_retrievers.questions.fact_attributes import _satisfies, value_texts
 
 GRAPH = property_graph()
 ASKED = {
@@ -222,6 +228,48 @@ def test_sg_rag_over_a_view_replies_as_over_a_copy_of_it(executor: Any) -> None:
     assert replies > 3
 
 
+CONDITIONS = [
+    ("ACTED_IN", "scenes", ["<", "<=", ">", ">=", "="], [0, 20, 44.5, "20", "1999"]),
+    ("MADE_BY", "budget", ["<", ">=", "=", "between", "!="], [3, 12.25, "1999-05", "7 km"]),
+    ("WORKS_FOR", "valid_from", ["<", "<=", ">", ">=", "=", "between"], ["1970-06", "1980", 1981, "1990-02-03"]),
+    ("ACTED_IN", "role", ["=", "contains", "!="], ["NEO", "thief"]),
+]
+
+
+def test_conditions_on_attributes_leave_out_no_fact_that_satisfies_them(file: KnowledgeGraph, executor: Any) -> None:
+    choose, fewer = random.Random(7), 0
+    heads = {*random.Random(1).sample([*map(str, GRAPH.nodes)], 40)}
+    facts = [triple for triple in file.triples() if triple.head in heads]
+    for _ in range(20):
+        relation, name, operators, values = choose.choice(CONDITIONS)
+        operator: Any = choose.choice(operators)
+        value: Any = sorted(choose.choices(values, k=2), key=str) if operator == "between" else choose.choice(values)
+        condition = Condition("value", operator, value)
+        pattern = Pattern.of(
+            (Unknown("one"), relation, Unknown("other")),
+            attributes=[FactAttribute(0, name, "value")],
+            conditions=[condition],
+            target="value",
+        )
+        limits = {relation: conditions_of(pattern, 0)}
+        found = executor.limited_to(limits).facts_of(sorted(heads), limit=10_000)
+        rest = {triple for triple in facts if triple.relation != relation}
+        wanted = {
+            triple
+            for triple in facts
+            if triple.relation == relation
+            for said in file.attributes(triple)
+            if any(_satisfies(text, condition) for text in value_texts(said.get(name, [])))
+        }
+        assert not found.truncated
+        assert wanted | rest <= {*found.triples}, condition
+        if executor.dialect != "ladybug":
+            rows = found_by(executor, replace(pattern, target=None), attributes=True)
+            assert wanted <= {fact for _, (fact,) in rows}, condition
+        fewer += not {*facts} <= {*found.triples}
+    assert fewer > 8
+
+
 def test_a_view_never_tells_of_what_it_hides(executor: Any) -> None:
     """With a vector store that holds the names of the whole database."""
     whole, embeddings = KnowledgeGraph.from_executor(executor), HashedEmbeddings()
@@ -306,3 +354,33 @@ def test_lists_titles_and_empty_keys(tmp_path: Path) -> None:
         assert GraphIndex.connect(executor, HashedEmbeddings()).view({"n": {">=": 3}}).triple_count == 1
         with pytest.raises(InvalidArgumentError, match="wanted an executor"):
             KnowledgeGraph.from_executor(view)
+
+
+@pytest.mark.parametrize("kind", [SimGRAGRetriever, CypherRetriever])
+def test_a_condition_finds_few_facts_of_a_relation_that_is_too_large(tmp_path: Path, kind: Any) -> None:
+    with ladybug.Database(tmp_path / "g.lbdb") as database, ladybug.Connection(database) as connection:
+        for query in (
+            "CREATE NODE TABLE N(id STRING PRIMARY KEY)",
+            "CREATE REL TABLE plays_for(FROM N TO N, goals INT64, since DATE)",
+            "CREATE (:N {id: 'Rovers'})",
+            "UNWIND range(1, 3000) AS i CREATE (:N {id: 'Player ' + CAST(i AS STRING)})",
+            "MATCH (club:N {id: 'Rovers'}), (n:N) WHERE n.id <> 'Rovers' CREATE (n)-[:plays_for "
+            "{goals: CAST(substring(n.id, 8, 5) AS INT64), since: date('2001-05-31')}]->(club)",
+        ):
+            connection.execute(query)
+    with LadybugExecutor(tmp_path / "g.lbdb", key="id") as executor:
+        index = GraphIndex.connect(executor, default_embeddings(), max_facts=500)
+        fact = Unknown("player"), "plays_for", "Rovers"
+        goals = FactAttribute(0, "goals", "goals")
+        pattern = Pattern.of(
+            fact, attributes=[goals], conditions=[Condition("goals", ">", 2998)], target="player", operation="list"
+        )
+        writer = PatternCypherWriter(index, RunnableLambda(lambda _: pattern))
+        if kind is CypherRetriever:
+            (found,) = CypherRetriever(index=index, writer=writer, on_refusal="raise").invoke("Who plays for Rovers?")
+        else:
+            (found,) = SimGRAGRetriever.from_index(index, on_refusal="raise").invoke("?", pattern=pattern)
+        assert found.metadata["answers"] == ["Player 2999", "Player 3000"]
+        few = replace(pattern, conditions=(Condition("goals", ">", 100),))
+        with pytest.raises(SearchBudgetError, match="More facts are around"):
+            SimGRAGRetriever.from_index(index, on_refusal="raise").invoke("?", pattern=few)

@@ -34,7 +34,6 @@ from kg_retrievers.methods.sg_rag.operations import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.around import patterns_around
 from kg_retrievers.questions.carried_out import Directions, Edge, carried_out
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
-from kg_retrievers.questions.fact_attributes import without_attributes
 from kg_retrievers.questions.operations import bound_by, part_of, whole_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
 from kg_retrievers.questions.possible_entities import absent_candidates, allowed_entities
@@ -190,15 +189,24 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 continue
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
             of_known = {**of_absent, **keys}
-            write = partial(_query, executor, entities=of_known, direction=_direction(pattern), types=self._types)
+            write = partial(
+                _query,
+                executor,
+                entities=of_known,
+                direction=_direction(pattern),
+                types=self._types,
+                attributes=self.index.reader is executor,
+            )
             counts = not isinstance(executor, ExecutorView)  # which sees what it counts
             queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn), has_attributes, counts)
             written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
-                without_attributes(pattern, type(self).__name__)
                 limits, _ = self._limits(whole)  # the other triples do not limit it
-                written["whole"] = write(whole, allowed=limits, bindings={"target": str(pattern.target)})
+                if whole.attributes:
+                    written["whole"] = _rendered(whole, operation, limits, partial(write, whole), True, counts)
+                else:
+                    written["whole"] = write(whole, allowed=limits, bindings={"target": str(pattern.target)})
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
