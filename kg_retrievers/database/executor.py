@@ -609,8 +609,7 @@ class ExecutorView(PartsByQueries):
                     return replace(found, rows=rows[:limit], truncated=is_cut, labels={})
                 if most >= MOST_READ:
                     raise SearchBudgetError(
-                        f"The index is a view of a database, and of the first {most:,} facts that a query found, it "
-                        f"shows {len(rows):,}.",
+                        "The index is a view of a database, which shows too few of the facts that a query finds first.",
                         hint_python="Ask for less, or narrow a copy of the graph: "
                         "KnowledgeGraph.from_executor(executor).view(...).",
                     )

@@ -198,6 +198,8 @@ def test_queries_find_in_a_view_what_they_find_in_a_copy_of_it(executor: Any, wa
             for direction in ("ignore", "respect"):
                 found = {*found_by(copy, pattern, direction=direction)}
                 assert {*found_by(view, pattern, direction=direction)} == found, pattern
+                query, parameters = render(pattern, view.schema(), view.dialect, direction=direction)
+                assert len(view.run(query, parameters, limit=1)) == min(len(found), 1)
                 count += len(found)
     assert count > 20
 

@@ -167,8 +167,10 @@ def test_a_view_that_cannot_be_made_says_why(executor: SparqlExecutor, wanted: d
 
 def test_an_endpoint_that_ignores_the_graphs_is_refused(executor: SparqlExecutor, monkeypatch: Any) -> None:
     """As behind a proxy that passes the query on alone."""
-    reader = view_of(executor, PRESS)
+    reader = SparqlExecutor(executor.url, prefixes=PREFIXES, graphs=[PRESS])
     select = reader._endpoint.select
     monkeypatch.setattr(reader._endpoint, "select", lambda query, graphs: select(query))
+    with pytest.raises(InvalidArgumentError, match="ignores the parameter default-graph-uri"):
+        KnowledgeGraph.from_executor(reader)
     with pytest.raises(InvalidArgumentError, match="ignores the parameter default-graph-uri"):
         GraphIndex.connect(reader, default_embeddings())

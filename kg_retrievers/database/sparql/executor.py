@@ -346,6 +346,7 @@ class SparqlExecutor(Executor):
                 hint_python="Without facts that have literals: SparqlExecutor(..., literals='drop').",
             )
         with self._within(READING_TIMEOUT, "read_graph"), tempfile.TemporaryDirectory() as folder:
+            self._check_graphs()
             path = Path(folder) / "graph.nt"
             wanted = self._read_wanted()
             count = self._ask(f"SELECT (COUNT(*) AS ?triples) WHERE {{ {wanted} }}").number()
