@@ -40,7 +40,7 @@ OF_NEO4J = frozenset(("database", "explain"))
 
 #: The arguments of `--read` for a SPARQL endpoint.
 OF_ENDPOINTS = frozenset(
-    ("languages", "label_predicates", "alias_predicates", "type_predicates", "literals", "prefixes")
+    ("languages", "label_predicates", "alias_predicates", "type_predicates", "literals", "prefixes", "graphs")
 )
 
 #: From so many triples on, `--database` is named to a user who loads a graph into a database for one run.

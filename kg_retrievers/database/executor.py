@@ -12,18 +12,24 @@ from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
-from kg_retrievers.database.part_queries import ID_OF, PartQueries, relationships_of
-from kg_retrievers.database.properties import attribute_names, node_attributes, properties_of
-from kg_retrievers.database.rendering import TYPE_OF, has_label, key_of
+from kg_retrievers.database.part_queries import ID_OF, MOST_READ, PartQueries, relationships_of
+from kg_retrievers.database.properties import Recorder, attribute_names, node_attributes, properties_of
+from kg_retrievers.database.rendering import TYPE_OF, ViewWriter, has_label, key_of
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, no_keys, unread
-from kg_retrievers.database.values import Rows, StoredNode, resolve
+from kg_retrievers.database.values import Relationship, Rows, StoredNode, resolve
 from kg_retrievers.deadline import deadline
-from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError, first_of
+from kg_retrievers.errors import (
+    DatabaseQueryError,
+    DatabaseTimeoutError,
+    InvalidArgumentError,
+    SearchBudgetError,
+    first_of,
+)
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.graph.attributes import AttributeCondition, Where, conditions
+from kg_retrievers.graph.attributes import AttributeCondition, Where, conditions, read_attribute_set, satisfies
 from kg_retrievers.graph.building import Reading
-from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.cache import Immutable, Recent
 from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.text_files import Attributes
@@ -39,6 +45,9 @@ MOST_SEEN = 20_000
 
 #: The most combinations of labels of nodes without a key.
 MOST_LABELS = 1000
+
+#: How many queries a view remembers that it wrote.
+RENDERED = 10_000
 
 #: What `info` calls a database of each dialect.
 NAMES: Mapping[Dialect, str] = {"ladybug": "LadybugDB", "neo4j": "Neo4j, or a database that speaks Bolt"}
@@ -501,6 +510,10 @@ class DatabaseExecutor(Executor):
         """
         return ExecutorView(self, where, as_of, validity)
 
+    def limited_to(self, limits: Limits) -> LimitedReader:
+        """Return a reader that leaves out facts of some relations; see `LimitedReader`."""
+        return LimitedReader(self, limits)
+
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
         return self._fetch(query, parameters, most, timeout).rows
 
@@ -509,10 +522,34 @@ class DatabaseExecutor(Executor):
         """Read nodes by the database's own ids."""
 
 
-class ExecutorView(PartsByQueries):
-    """Reads only the facts of a database that satisfy conditions, and the entities of these facts. It runs no queries.
+#: Conditions on the facts of relations.
+Limits = Mapping[str, Sequence[AttributeCondition]]
 
-    An entity without any fact is read, too, as a view of a graph in memory keeps it.
+
+class LimitedReader(PartsByQueries):
+    """Reads facts of some relations only if they satisfy conditions, or a database cannot tell whether they do.
+
+    Args:
+        reader: Reads all facts.
+        limits: The conditions, by the names of the relations.
+    """
+
+    def __init__(self, reader: DatabaseExecutor | ExecutorView, limits: Limits) -> None:
+        """Keep them."""
+        self._reader, self._limits = reader, limits
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        return self._reader._within(timeout, what)
+
+    def _queries(self, timeout: float) -> PartQueries:
+        return self._reader._queries(timeout).limited_to(self._limits)
+
+
+class ExecutorView(PartsByQueries):
+    """Reads only the facts of a database that satisfy conditions, and the entities of these facts.
+
+    An entity without any fact is read, too, as a view of a graph in memory keeps it. The only queries that run are
+    those that `render` writes for the schema of the view.
 
     Args:
         executor: Reads all facts.
@@ -530,6 +567,8 @@ class ExecutorView(PartsByQueries):
         """Check the conditions."""
         self._executor, self._made_with = executor, (where, as_of, validity)
         self._wanted = conditions(attribute_names(executor.schema()), where, as_of, validity)
+        self._rendered: Recent[bool] = Recent(RENDERED)
+        self.dialect = executor.dialect
 
     def __repr__(self) -> str:
         """The database."""
@@ -538,6 +577,55 @@ class ExecutorView(PartsByQueries):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the executor and the conditions."""
         return type(self), (self._executor, *self._made_with)
+
+    def schema(self, *, refresh: bool = False) -> DatabaseSchema:
+        """Return what the database holds; patterns are written so that `run` can tell which rows are visible."""
+        writer = partial(
+            ViewWriter,
+            dialect=self.dialect,
+            wanted=self._wanted,
+            note=lambda query: self._rendered.keep({query: True}),
+        )
+        return replace(self._executor.schema(refresh=refresh), pattern_writer=writer)
+
+    def run(
+        self, query: str, parameters: Mapping[str, Any] | None = None, *, limit: int = LIMIT, timeout: float = TIMEOUT
+    ) -> Rows:
+        """Run a query that `render` wrote for this view, and return the rows of which all facts are visible.
+
+        Raises:
+            InvalidArgumentError: If it is another query.
+            SearchBudgetError: If too many rows are hidden. All others are as of `Executor.run`.
+        """
+        if not self._rendered.get_all([query]):
+            raise no_queries()
+        most = limit
+        with self._within(timeout, "run"):
+            while True:
+                found = self._executor.run(query, parameters, limit=most, timeout=timeout)
+                rows = tuple(row for row in found.rows if all(map(self._shows, row)))
+                if len(rows) >= limit or not found.truncated:
+                    is_cut = found.truncated or len(rows) > limit
+                    return replace(found, rows=rows[:limit], truncated=is_cut, labels={})
+                if most >= MOST_READ:
+                    raise SearchBudgetError(
+                        "The index is a view of a database, which shows too few of the facts that a query finds first.",
+                        hint_python="Ask for less, or narrow a copy of the graph: "
+                        "KnowledgeGraph.from_executor(executor).view(...).",
+                    )
+                most = min(4 * most, MOST_READ)
+
+    def limited_to(self, limits: Limits) -> LimitedReader:
+        """Return a reader that leaves out facts of some relations; see `LimitedReader`."""
+        return LimitedReader(self, limits)
+
+    def _shows(self, value: Any) -> bool:
+        """Tell whether a value of a row is no hidden fact."""
+        if not isinstance(value, Relationship):
+            return True
+        said = Recorder()
+        AttributeReader(said, "facts", "GraphIndex.view").add_edge(*value.triple, dict(value.properties))
+        return any(satisfies(read_attribute_set(one), self._wanted) for sets in said.said.values() for one in sets)
 
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
         """Return the relations of visible facts, sorted; `refresh` reads the schema anew."""
@@ -557,6 +645,15 @@ class ExecutorView(PartsByQueries):
 
     def _queries(self, timeout: float) -> PartQueries:
         return self._executor._queries(timeout, self._wanted)
+
+
+def no_queries() -> InvalidArgumentError:
+    """Return the error of a query that a view of a database cannot narrow."""
+    return InvalidArgumentError(
+        "A view of a database runs only the queries that it writes itself, since others would see all facts.",
+        hint_python="Ask a question, or run the query over a copy of what the view shows: "
+        "LadybugExecutor.from_graph(KnowledgeGraph.from_executor(executor).view(...)).",
+    )
 
 
 @lru_cache(maxsize=1024)  # reading a query takes as long as running it does

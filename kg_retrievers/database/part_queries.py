@@ -15,7 +15,7 @@ import json
 import re
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from kg_retrievers.database.properties import (
     Recorder,
@@ -26,7 +26,16 @@ from kg_retrievers.database.properties import (
     properties_of,
 )
 from kg_retrievers.database.rendering import TYPE_OF, key_of
-from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, names_in, no_keys
+from kg_retrievers.database.schema import (
+    DatabaseSchema,
+    Dialect,
+    NodeLabel,
+    backticked,
+    facts_in,
+    names_in,
+    no_keys,
+    quoted,
+)
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.attributes import AttributeCondition, read_attribute_set, satisfies
@@ -79,9 +88,19 @@ class PartQueries:
         """Keep them."""
         self._schema, self._dialect, self._run, self._wanted = schema, dialect, run, wanted
         self._limits = parameters_of(wanted)
+        self._limited: dict[str, tuple[int, Sequence[AttributeCondition]]] = {}
         self._shows_values = satisfies({}, wanted)
         self._labels = sorted(schema.labels, key=lambda label: label.name)
         self._is_ladybug = dialect == "ladybug"
+
+    def limited_to(self, limits: Mapping[str, Sequence[AttributeCondition]]) -> Self:
+        """Leave out facts of relations that fail a condition, as far as a database can tell; return itself."""
+        types = {relation: name for name, relation in self._schema.relation_names.items()}
+        for relation in sorted(limits.keys() & types.keys()):
+            first = len(self._limits)
+            self._limited[types[relation]] = first, limits[relation]
+            self._limits |= parameters_of(limits[relation], first)
+        return self
 
     # --- facts ---
 
@@ -154,7 +173,16 @@ class PartQueries:
         for types, said, properties in relationships_of(self._schema, self._dialect, label, relations, is_head):
             wanted = conditions_on("r", self._wanted, properties, self._dialect)
             if wanted is not None:
-                yield types, said, "".join(f" AND {one}" for one in wanted)
+                yield types, said, "".join(f" AND {one}" for one in (*wanted, *self._limits_on(types, properties)))
+
+    def _limits_on(self, types: str, properties: Mapping[str, str]) -> Iterator[str]:
+        """Yield the conditions of `limited_to` on relationships of some types."""
+        for type, (first, wanted) in self._limited.items():
+            if self._is_ladybug and types != _of_types([type]):
+                continue
+            found = conditions_on("r", wanted, properties, self._dialect, first)
+            stated = "false" if found is None else " AND ".join(["true", *found])
+            yield f"({TYPE_OF[self._dialect]}(r) <> {quoted(type)} OR {stated})"
 
     def _with_ends(self, found: Facts) -> Facts:
         """Describe the entities of visible facts, so that nobody has to ask whether they are visible."""

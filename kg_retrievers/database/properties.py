@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, quoted, unread
-from kg_retrievers.graph import GraphBuilder, Triple
-from kg_retrievers.graph.attributes import SOURCE, AttributeCondition, attribute_set
+from kg_retrievers.graph import GraphBuilder, Pattern, Triple
+from kg_retrievers.graph.attributes import INEXACT, SOURCE, AttributeCondition, attribute_set
+from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.readers.frameworks.attributes import titled
 from kg_retrievers.graph.values import Comparison
 
@@ -57,7 +58,7 @@ def attribute_names(schema: DatabaseSchema) -> list[str]:
 
 
 def conditions_on(
-    name: str, wanted: Sequence[AttributeCondition], properties: Mapping[str, str], dialect: Dialect
+    name: str, wanted: Sequence[AttributeCondition], properties: Mapping[str, str], dialect: Dialect, first: int = 0
 ) -> list[str] | None:
     """Return the conditions of a query on a relationship; None if no relationship can satisfy them.
 
@@ -68,9 +69,10 @@ def conditions_on(
         wanted: What is wanted of its attributes; the query takes `parameters_of` it.
         properties: The properties that it may have, and their types.
         dialect: The Cypher.
+        first: The number of the first condition in the names of parameters.
     """
     found = list[str]()
-    for place, one in enumerate(wanted):
+    for place, one in enumerate(wanted, first):
         held, type = f"{name}.{backticked(one.name)}", properties.get(one.name, "")
         texts, numbers, days = _tests(held, place, one)
         if one.name == SOURCE:  # it may be in "sources"
@@ -92,6 +94,38 @@ def conditions_on(
     return [f"({one})" for one in found]
 
 
+def conditions_of(pattern: Pattern, triple: int) -> list[AttributeCondition]:
+    """Return what facts of a triple of a pattern have to satisfy, as far as a database can tell; others may, too.
+
+    Args:
+        pattern: The pattern.
+        triple: The number of the triple, from 0.
+    """
+    found = list[AttributeCondition]()
+    for one in pattern.attributes:
+        if one.triple == triple and not one.optional:
+            limits: dict[Any, tuple[Comparison, float | date]] = {}
+            for comparison, limit in _limits(pattern.conditions, one.unknown):
+                limits.setdefault((comparison, isinstance(limit, date)), (comparison, limit))
+            found.append(AttributeCondition(one.name, bool, absent=False, limits=tuple(limits.values())))
+    return found
+
+
+def _limits(conditions: Iterable[Condition], unknown: str) -> Iterator[tuple[Comparison, float | date]]:
+    """Yield what holds of each number, and of each date, that satisfies the conditions on an unknown."""
+    for one in conditions:
+        if one.unknown != unknown or one.operator in ("!=", "contains", "in"):
+            continue
+        operators = (">=", "<=") if one.operator == "between" else (one.operator,)
+        for operator, literal in zip(operators, one.literals, strict=True):
+            if literal.number is not None and abs(literal.number) < INEXACT:
+                yield cast("Comparison", operator), literal.number
+            if literal.first and literal.last:
+                at_least, at_most = (">=", literal.first), ("<=", literal.last)
+                days: dict[str, Any] = {"=": [at_least, at_most], ">=": [at_least], "<=": [at_most]}
+                yield from days.get(operator, [(operator, literal.last if operator == ">" else literal.first)])
+
+
 def _tests(held: str, place: int, wanted: AttributeCondition) -> tuple[str, str, str]:
     """Return what is to hold of a text, a number and a date; each is empty if any may satisfy the condition."""
     texts, numbers, days = list[str](), list[str](), list[str]()
@@ -106,10 +140,10 @@ def _tests(held: str, place: int, wanted: AttributeCondition) -> tuple[str, str,
     return " AND ".join(texts), " AND ".join(numbers), " AND ".join(days)
 
 
-def parameters_of(wanted: Sequence[AttributeCondition]) -> dict[str, Any]:
+def parameters_of(wanted: Sequence[AttributeCondition], first: int = 0) -> dict[str, Any]:
     """Return the parameters of `conditions_on`."""
     used: dict[str, Any] = {}
-    for place, one in enumerate(wanted):
+    for place, one in enumerate(wanted, first):
         for kind, name in ((str, "texts"), (float, "numbers")):
             used[f"{name}{place}"] = [value for value in one.among or () if isinstance(value, kind)]
         numbers = ((comparison, limit) for comparison, limit in one.limits if not isinstance(limit, date))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
+from kg_retrievers.database.properties import conditions_of, conditions_on, parameters_of
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked, quoted
 from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
+from kg_retrievers.graph.attributes import AttributeCondition
 from kg_retrievers.graph.pattern import decide_revisits
 
 
@@ -28,6 +31,7 @@ class PatternWriter(ABC):
         revisits: Whether other nodes may take the entity of a known node.
         direction: Whether the directions of triples count.
         types: The types below each type, itself included, where there are others.
+        attributes: Whether the database holds the attributes of the pattern.
         names: The variable of each node.
         parameters: Those of the conditions written so far.
     """
@@ -41,6 +45,7 @@ class PatternWriter(ABC):
     direction: Literal["ignore", "respect"]
     types: Mapping[str, Sequence[str]]
     names: dict[Term, str] = field(init=False)
+    attributes: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
     absent_count: int = field(default=0, init=False)
 
@@ -133,6 +138,7 @@ def render(
     counts: bool = False,
     facts: bool = False,
     types: Mapping[str, Sequence[str]] | None = None,
+    attributes: bool = False,
 ) -> tuple[str, dict[str, Any]]:
     """Write a pattern as a query that finds the same on every engine, and the same as `match_pattern` at distance 0.
 
@@ -146,11 +152,13 @@ def render(
         entities: The keys of which a known node may take one; by default the node's `entity`, or its text.
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
         allowed: The keys that an unknown may have, by its name, as its conditions say: see `allowed_entities`. The
-            operation of the pattern and its attributes are not rendered.
+            operation of the pattern is not rendered.
         bindings: The names of unknowns, by columns such as "target" and "by", which hold their keys; each row once.
         counts: Whether the only column, `count`, is how many different entities the first of these unknowns is.
         facts: Whether `r0`, `r1`, ... follow these columns.
         types: The types below a type, itself included, as `rdfs:subClassOf` says; others have none below them.
+        attributes: Whether the database holds the attributes that the pattern names. Cypher then leaves out facts that
+            fail a condition on them, as far as it can tell. All others are found, if they satisfy it or not.
 
     No other node takes the entity of a known node, unless the pattern may revisit what it names (see
     `decide_revisits`). Inequalities that the pattern states always hold.
@@ -195,7 +203,9 @@ def render(
     }
     writer_of = schema.pattern_writer or partial(CypherWriter, dialect=dialect)
     revisits = decide_revisits(pattern).allowed
-    writer: PatternWriter = writer_of(pattern, schema, keys, given, limits, revisits, direction, types or {})
+    writer: PatternWriter = writer_of(
+        pattern, schema, keys, given, limits, revisits, direction, types or {}, attributes
+    )
     return "\n".join(writer.lines(bindings or {}, counts=counts, facts=facts)), writer.parameters
 
 
@@ -221,9 +231,11 @@ class CypherWriter(PatternWriter):
 
     Attributes:
         dialect: Which Cypher.
+        wanted: What is wanted of the attributes of all facts, as far as Cypher can say it; see `conditions_on`.
     """
 
     dialect: Dialect = "neo4j"
+    wanted: Sequence[AttributeCondition] = ()
 
     def lines(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield the lines of the query."""
@@ -315,8 +327,29 @@ class CypherWriter(PatternWriter):
                 del waiting[condition]
             if isinstance(relation, Unknown) and (first := first_of.setdefault(relation, here)) != here:
                 stated.append(f"{type_of}({first}) = {type_of}({here})")
+            stated += self._attributes(
+                here, relation, [*self.wanted, *(conditions_of(self.pattern, position) if self.attributes else ())]
+            )
             if stated:
                 yield "WHERE " + " AND ".join(stated)
+
+    def _attributes(self, here: str, relation: Term, wanted: Sequence[AttributeCondition]) -> list[str]:
+        """Return the conditions on the attributes of a fact; none if LadybugDB would not find all facts with them.
+
+        It loses rows by a condition on one of several relationships, and one property may have several types there.
+        """
+        held = [one for one in self.schema.relations if self._type(relation) in ("", f":{backticked(one.name)}")]
+        is_alone = len(held) == len(self.pattern.triples) == 1
+        if not wanted or (self.dialect == "ladybug" and not is_alone):
+            return []
+        properties = ChainMap(*(dict(one.properties) for one in held))
+        first = len(self.parameters)
+        found = conditions_on(here, wanted, properties, self.dialect, first)
+        if found is None:
+            return ["false"]
+        used = parameters_of(wanted, first)
+        self.parameters |= {name: value for name, value in used.items() if f"${name}" in " ".join(found)}
+        return found
 
     def _join(self, node: Unknown, name: str) -> Iterator[str]:
         """Yield the clauses that take the keys of an unknown one by one."""
@@ -372,6 +405,37 @@ class CypherWriter(PatternWriter):
             self.parameters[parameter] = type
             conditions.append(f"${parameter} IN {name}.{backticked(str(self.schema.types))}")
         return conditions[0] if len(conditions) == 1 else f"({' OR '.join(conditions)})"
+
+
+@dataclass
+class ViewWriter(CypherWriter):
+    """Writes a pattern over a view, so that each row shows all facts that it rests on.
+
+    Attributes:
+        note: Takes the text of each query.
+    """
+
+    note: Callable[[str], Any] = str
+
+    def lines(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
+        """Yield the lines of the query, which returns the facts in any case.
+
+        Raises:
+            SearchBudgetError: If no row would show what the pattern rests on.
+        """
+        if counts or self.pattern.absent or self.pattern.alone:
+            what = (
+                "counts all matches" if counts else "asks what is not there" if self.pattern.absent else "asks of all"
+            )
+            raise SearchBudgetError(
+                f"The question {what}, and the index is a view of a database, whose Cypher does not tell hidden facts "
+                "from others.",
+                hint_python="Narrow a copy of the graph: "
+                "GraphIndex.build(KnowledgeGraph.from_executor(executor).view(...), embeddings).",
+            )
+        lines = [*super().lines(bindings, counts=counts, facts=True)]
+        self.note("\n".join(lines))
+        yield from lines
 
 
 def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.readers.frameworks.attributes import NODE_ATTRIBUTES, VECTOR_SIZE
@@ -94,6 +94,7 @@ class DatabaseSchema:
         aliases: The property that holds the list of further names of an entity; None if there is none.
         sampled: Whether ends and properties are those of a sample, so that there may be more.
         type_labels: The types of entities that a query may name like labels, where all entities have one label.
+        pattern_writer: The `PatternWriter` if it is not that of Cypher.
 
     Example:
         >>> film = NodeLabel("Film", "title", {"title": "STRING"})
@@ -102,9 +103,6 @@ class DatabaseSchema:
         ('SEQUEL_OF', 'sequel of')
     """
 
-    #: The `PatternWriter` of a database that understands no Cypher.
-    pattern_writer: ClassVar[type[Any] | None] = None
-
     labels: tuple[NodeLabel, ...]
     relations: tuple[RelationType, ...]
     label: str | None = None
@@ -112,6 +110,7 @@ class DatabaseSchema:
     aliases: str | None = None
     sampled: bool = False
     type_labels: tuple[str, ...] = ()
+    pattern_writer: Callable[..., Any] | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ _LISTS = (list, tuple, set, frozenset)
 _COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 #: From this integer on, numbers with a fraction no longer tell all integers apart.
-_INEXACT = 2**53
+INEXACT = 2**53
 
 
 def attribute_set(attributes: Mapping[str, Any], leave_out: Callable[[str], None] | None = None) -> str:
@@ -344,7 +344,7 @@ def _condition(name: str, wanted: Wanted) -> AttributeCondition:
     told: list[tuple[Comparison, Any]] = []
     if are_dates:
         told = [(one, limit.last if one in ("<=", ">") else limit.first) for one, limit in ordered.items()]
-    elif not any(limit.first or limit.unit or abs(limit.number or 0) >= _INEXACT for limit in ordered.values()):
+    elif not any(limit.first or limit.unit or abs(limit.number or 0) >= INEXACT for limit in ordered.values()):
         told = [(one, limit.number) for one, limit in ordered.items()]
     among = _written_so([dict(limits)["="]]) if "=" in wanted else None
 
@@ -364,7 +364,7 @@ def _written_so(equals: Iterable[Scalar]) -> list[str | float] | None:
     for one in equals:
         plain = read_attribute_cell(one) if isinstance(one, str) else one
         number = plain if isinstance(plain, int | float) and not isinstance(plain, bool) else None
-        if literal_value(one).first or (number is not None and abs(number) >= _INEXACT):
+        if literal_value(one).first or (number is not None and abs(number) >= INEXACT):
             return None
         found.append(one if isinstance(one, str) else json.dumps(one))
         if number is not None:

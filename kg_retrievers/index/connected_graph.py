@@ -54,6 +54,8 @@ class PartRequest(NamedTuple):
         k: How many names are near to a text.
         near: Whether near names count beside exact ones.
         relations: The relations to fetch if the part with all relations is too large.
+        limits: What facts of some of these relations have to satisfy if the part is still too large, by relation. It is
+            as `limited_to` of the reader takes it; a reader without that fetches all of them.
         steps: The relations of each hop; all relations by default.
         labels: Whether to fetch the labels and types of the outermost entities.
         also: Further entities, without the facts around them.
@@ -67,6 +69,7 @@ class PartRequest(NamedTuple):
     k: int = 1
     near: bool = False
     relations: tuple[str, ...] = ()
+    limits: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     steps: tuple[tuple[str, ...], ...] = ()
     labels: bool = True
     also: tuple[str, ...] = ()
@@ -180,6 +183,9 @@ class ConnectedGraph(Immutable):
         found, narrowed = self._around(sorted(keys), request, None), False
         if found.truncated and request.relations:
             found, narrowed = self._around(sorted(keys), request, request.relations), True
+            limited_to = getattr(self.reader, "limited_to", None)
+            if found.truncated and request.limits and limited_to:
+                found = self._around(sorted(keys), request, request.relations, limited_to(dict(request.limits)))
         called = found.met if request.labels else found.met[: found.asked]
         graph = self.graph_of(found.facts, [*called, *request.also])
         asked = keys or request.also
@@ -187,7 +193,9 @@ class ConnectedGraph(Immutable):
         names = tuple(dict.fromkeys(one.name for one in named))
         return GraphPart(graph, truncated, narrowed or (found.left_out and bool(request.relations)), names)
 
-    def _around(self, starts: Sequence[str], request: PartRequest, only: Sequence[str] | None) -> _Around:
+    def _around(
+        self, starts: Sequence[str], request: PartRequest, only: Sequence[str] | None, reader: PartReader | None = None
+    ) -> _Around:
         """Return the facts around entities, of some relations if given, and the entities that were met."""
         met = dict.fromkeys(starts)
         facts: dict[Triple, Said] = {}
@@ -198,7 +206,7 @@ class ConnectedGraph(Immutable):
                 break
             asked = len(met)
             step = request.steps[hop] if hop < len(request.steps) else only
-            read, truncated = self._facts_of(frontier, most - len(facts), step)
+            read, truncated = self._facts_of(frontier, most - len(facts), step, reader or self.reader)
             found = self._of_known(read)
             left_out = left_out or len(found) < len(read)
             facts |= found
@@ -268,7 +276,9 @@ class ConnectedGraph(Immutable):
         self._keep_descriptions(found)
         return _said(found), found.truncated
 
-    def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[dict[Triple, Said], bool]:
+    def _facts_of(
+        self, keys: Sequence[str], limit: int, only: Sequence[str] | None, reader: PartReader
+    ) -> tuple[dict[Triple, Said], bool]:
         """Return the facts of entities, `limit` at most, and whether there are more; of some relations, if given."""
         kept = self._rows.get_all(keys)
         rows = {one: said for row in kept.values() for one, said in row.items() if only is None or one.relation in only}
@@ -278,7 +288,7 @@ class ConnectedGraph(Immutable):
             return dict(islice(rows.items(), max(limit, 0))), True
         if not wanted:
             return rows, False
-        found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
+        found = reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
         self._keep_descriptions(found)
         if only is None and not found.truncated:
             self._rows.keep(_by_entity(_said(found), wanted))
@@ -338,8 +348,9 @@ class ConnectedGraph(Immutable):
             return [*names]
         described = self._describe(sorted({key for name in names for key in name.keys}))
         found = list[StoredName]()
-        for name in names:
-            keys = [key for key in name.keys if key in described]
+        for name in names:  # an entity may have another name in a view, as in some named graphs
+            shown = (described[key] for key in name.keys if key in described)
+            keys = [one.key for one in shown if name.name in (one.label, *one.aliases)]
             if name.truncated and not keys:
                 keys = self._entities_named([name.name])[name.name]
             found += [name._replace(keys=tuple(keys))] if keys else []

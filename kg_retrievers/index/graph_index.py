@@ -399,8 +399,8 @@ class GraphIndex(Immutable):
         narrow = getattr(connected.reader, "view", None)
         if narrow is None:
             raise InvalidArgumentError(
-                f"GraphIndex.view: {connected.reader!r:.200} cannot be narrowed. Only databases that understand Cypher "
-                "can, and each view once: give all conditions in one call.",
+                f"GraphIndex.view: {connected.reader!r:.200} cannot be narrowed. Databases of Cypher and "
+                "SPARQL endpoints can, each once: give all conditions in one call.",
                 hint_python="Else read the graph and narrow that: KnowledgeGraph.from_executor(executor).view(...).",
             )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kg_retrievers.core.retriever import PART_HOPS
+from kg_retrievers.database.properties import conditions_of
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, Term
+from kg_retrievers.graph.attributes import AttributeCondition
 from kg_retrievers.graph.operations import AROUND
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.index import GraphIndex, PartRequest
@@ -40,7 +43,8 @@ def pattern_part(
 ) -> GraphIndex:
     """Fetch the facts around the known nodes of a pattern, as far as it goes; a graph in memory is its own part.
 
-    If the part with all relations is too large, it is narrowed to those of the pattern.
+    If the part with all relations is too large, it is narrowed to those of the pattern, and then to the facts whose
+    attributes may satisfy its conditions.
 
     Args:
         index: The index of the graph.
@@ -76,13 +80,15 @@ def pattern_part(
     hops = max(min(away.get(end, 0) for end in (triple.head, triple.tail)) + 1 for triple in triples)
     known = [node for triple in triples for node in (triple.head, triple.tail) if isinstance(node, Known)]
     names = {node.text for node in known if node.entity is None}
+    relations = tuple(sorted({name for names in _relations(index, triples) for name in names}))
     return index.part(
         PartRequest(
             tuple(sorted({node.entity for node in known if node.entity is not None}.union(given))),
             max(hops, PART_HOPS),
             names=tuple(sorted(names.union(*_lists(pattern).values()))),
             k=k,
-            relations=_relations(index, triples),
+            relations=relations,
+            limits=_limits(index, pattern, triples),
         )
     )
 
@@ -144,10 +150,27 @@ def _distances(away: Mapping[Term, int], triples: Sequence[PatternTriple]) -> di
     return found
 
 
-def _relations(index: GraphIndex, triples: Sequence[PatternTriple]) -> tuple[str, ...]:
-    """Return the relations that triples mean, if each names one."""
-    texts = dict.fromkeys(triple.relation.text for triple in triples if isinstance(triple.relation, Known))
-    if not all(isinstance(triple.relation, Known) for triple in triples):
+def _relations(index: GraphIndex, triples: Sequence[PatternTriple]) -> list[list[str]]:
+    """Return the relations that each triple means, if each names one; else nothing."""
+    texts = [triple.relation.text for triple in triples if isinstance(triple.relation, Known)]
+    if len(texts) < len(triples):
+        return []
+    found = (nearest_only(one).ids.tolist() for one in index.nearest_relations(texts, NAMES))
+    return [[index.graph.relations[id] for id in ids] for ids in found]
+
+
+def _limits(
+    index: GraphIndex, pattern: Pattern, triples: Sequence[PatternTriple]
+) -> tuple[tuple[str, tuple[AttributeCondition, ...]], ...]:
+    """Return what facts have to satisfy by relations that only one triple means, with attributes."""
+    if not pattern.attributes or (pattern.operation and pattern.operation.kind == "share"):  # which needs all facts
         return ()
-    found = (nearest_only(one).ids.tolist() for one in index.nearest_relations(list(texts), NAMES))
-    return tuple(sorted({index.graph.relations[id] for ids in found for id in ids}))
+    relations = _relations(index, triples)
+    meant = Counter(name for names in relations for name in names)
+    limits = {
+        name: tuple(conditions_of(pattern, number))
+        for number, names in enumerate(relations[: len(pattern.triples)])
+        for name in names
+        if meant[name] == 1
+    }
+    return tuple(sorted((name, wanted) for name, wanted in limits.items() if wanted))

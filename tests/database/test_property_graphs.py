@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import ladybug
 import pytest
 from arcadedb import ArcadeDB, is_installed
 from graph_reader import in_order, names_in_memory
+from langchain_core.runnables import RunnableLambda
+from pattern_matches import found_by
 from property_graph import property_graph, write_cypher, write_files
 
 from kg_retrievers import (
@@ -24,8 +28,14 @@ from kg_retrievers import (
     default_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.database.properties import conditions_of
+from kg_retrievers.database.rendering import render
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, SearchBudgetError
+from kg_retrievers.graph import FactAttribute, Known, Pattern, Unknown
+from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import PartRequest
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
+from kg_retrievers.questions.fact_attributes import _satisfies, value_texts
 
 GRAPH = property_graph()
 ASKED = {
@@ -165,6 +175,103 @@ def test_a_view_is_that_of_the_imported_graph(executor: Any, wanted: dict[str, A
     assert replies
 
 
+def drawn_pattern(choose: random.Random, cut: KnowledgeGraph) -> Pattern:
+    """A pattern of facts that are joined, as a view shows them, with unknowns in place of some of their parts."""
+    facts = [choose.choice([*cut.triples()])]
+    near = [one for one in cut.triples() if {one.head, one.tail} & {facts[0].head, facts[0].tail}]
+    facts += choose.sample(near, min(len(near), choose.randrange(3)))
+    keys = sorted({end for fact in facts for end in (fact.head, fact.tail)})
+    known = {choose.choice(keys)}
+    node = {key: Known(key, entity=key) if key in known else Unknown(f"x{number}") for number, key in enumerate(keys)}
+    ways = [(fact.relation if choose.random() < 0.8 else Unknown("r"), choose.random() < 0.9) for fact in facts]
+    triples = [(node[fact.head], relation, node[fact.tail]) if forward else (node[fact.tail], relation, node[fact.head])
+               for fact, (relation, forward) in zip(facts, ways, strict=True)]  # fmt: skip
+    return Pattern.of(*triples, target=next((one.name for one in node.values() if isinstance(one, Unknown)), None))
+
+
+@pytest.mark.parametrize("wanted", [VIEWS[0], VIEWS[3], VIEWS[4]], ids=str)
+def test_queries_find_in_a_view_what_they_find_in_a_copy_of_it(executor: Any, wanted: dict[str, Any]) -> None:
+    cut, choose, count = KnowledgeGraph.from_executor(executor).view(**wanted), random.Random(5), 0
+    view: Any = GraphIndex.connect(executor, HashedEmbeddings()).view(**wanted).reader
+    with LadybugExecutor.from_graph(cut) as copy:
+        for pattern in (drawn_pattern(choose, cut) for _ in range(10)):
+            for direction in ("ignore", "respect"):
+                found = {*found_by(copy, pattern, direction=direction)}
+                assert {*found_by(view, pattern, direction=direction)} == found, pattern
+                query, parameters = render(pattern, view.schema(), view.dialect, direction=direction)
+                assert len(view.run(query, parameters, limit=1)) == min(len(found), 1)
+                count += len(found)
+    assert count > 20
+
+
+def test_sg_rag_over_a_view_replies_as_over_a_copy_of_it(executor: Any) -> None:
+    embeddings, wanted = default_embeddings(), VIEWS[4]
+    view = CypherRetriever.from_index(GraphIndex.connect(executor, embeddings).view(**wanted))
+    with LadybugExecutor.from_graph(KnowledgeGraph.from_executor(executor).view(**wanted)) as copy:
+        asked = {
+            "Film": ["Who acted in {}?", "How many people acted in {}?"],
+            "Person": ["Which films did {} act in?", "Who does {} work for?"],
+            "Studio": [
+                "Who works for {}?",
+                "How many people work for {}?",
+                "Which person works for {} and directed films?",
+            ],
+        }
+        other, replies = CypherRetriever.from_index(GraphIndex.connect(copy, embeddings)), 0
+        for label, questions in asked.items():
+            for question in questions:
+                for name in GRAPH.named(label)[::40]:
+                    said = [
+                        [(one.metadata["answers"], one.metadata.get("value"), one.metadata["triples"]) for one in found]
+                        for found in (view.invoke(question.format(name)), other.invoke(question.format(name)))
+                    ]
+                    assert said[0] == said[1], question.format(name)
+                    replies += bool(said[0])
+    assert replies > 3
+
+
+CONDITIONS = [
+    ("ACTED_IN", "scenes", ["<", "<=", ">", ">=", "="], [0, 20, 44.5, "20", "1999"]),
+    ("MADE_BY", "budget", ["<", ">=", "=", "between", "!="], [3, 12.25, "1999-05", "7 km"]),
+    ("WORKS_FOR", "valid_from", ["<", "<=", ">", ">=", "=", "between"], ["1970-06", "1980", 1981, "1990-02-03"]),
+    ("ACTED_IN", "role", ["=", "contains", "!="], ["NEO", "thief"]),
+]
+
+
+def test_conditions_on_attributes_leave_out_no_fact_that_satisfies_them(file: KnowledgeGraph, executor: Any) -> None:
+    choose, fewer = random.Random(7), 0
+    heads = {*random.Random(1).sample([*map(str, GRAPH.nodes)], 40)}
+    facts = [triple for triple in file.triples() if triple.head in heads]
+    for _ in range(20):
+        relation, name, operators, values = choose.choice(CONDITIONS)
+        operator: Any = choose.choice(operators)
+        value: Any = sorted(choose.choices(values, k=2), key=str) if operator == "between" else choose.choice(values)
+        condition = Condition("value", operator, value)
+        pattern = Pattern.of(
+            (Unknown("one"), relation, Unknown("other")),
+            attributes=[FactAttribute(0, name, "value")],
+            conditions=[condition],
+            target="value",
+        )
+        limits = {relation: conditions_of(pattern, 0)}
+        found = executor.limited_to(limits).facts_of(sorted(heads), limit=10_000)
+        rest = {triple for triple in facts if triple.relation != relation}
+        wanted = {
+            triple
+            for triple in facts
+            if triple.relation == relation
+            for said in file.attributes(triple)
+            if any(_satisfies(text, condition) for text in value_texts(said.get(name, [])))
+        }
+        assert not found.truncated
+        assert wanted | rest <= {*found.triples}, condition
+        if executor.dialect != "ladybug":
+            rows = found_by(executor, replace(pattern, target=None), attributes=True)
+            assert wanted <= {fact for _, (fact,) in rows}, condition
+        fewer += not {*facts} <= {*found.triples}
+    assert fewer > 8
+
+
 def test_a_view_never_tells_of_what_it_hides(executor: Any) -> None:
     """With a vector store that holds the names of the whole database."""
     whole, embeddings = KnowledgeGraph.from_executor(executor), HashedEmbeddings()
@@ -212,8 +319,19 @@ def test_nothing_asks_the_database_past_a_view(executor: Any) -> None:
     view = index.view({"role": "Neo"})
     assert index.view({"role": "Neo"}) is view
     assert index.view() is index
-    with pytest.raises(InvalidArgumentError, match="its queries would see all facts"):
-        CypherRetriever.from_index(view)
+    retriever = CypherRetriever.from_index(view, on_refusal="raise")
+    for query in ("MATCH (a)-[r]->(b) RETURN r", "MATCH (a)-[r:MADE_BY]->(b) RETURN b, r"):
+        with pytest.raises(InvalidArgumentError, match="runs only the queries that it writes itself"):
+            retriever.invoke("?", cypher=query)
+        with pytest.raises(InvalidArgumentError, match="runs only the queries that it writes itself"):
+            view.reader.run(query)  # type: ignore[union-attr]
+    actor = "Ann", "ACTED_IN", Unknown("film")
+    for pattern in (
+        Pattern.of(alone=[Unknown("film", "Film")], target="film", operation="count"),
+        Pattern.of(actor, absent=[(Unknown("film"), "MADE_BY", Unknown("studio"))], target="film"),
+    ):
+        with pytest.raises(SearchBudgetError, match="the index is a view of a database"):
+            render(pattern, view.reader.schema(), executor.dialect)  # type: ignore[union-attr]
     with pytest.raises(InvalidArgumentError, match="its queries would see all facts"):
         CypherRetriever.from_index(view, executor=executor)
     with pytest.raises(InvalidArgumentError, match="give all conditions in one call"):
@@ -238,3 +356,33 @@ def test_lists_titles_and_empty_keys(tmp_path: Path) -> None:
         assert GraphIndex.connect(executor, HashedEmbeddings()).view({"n": {">=": 3}}).triple_count == 1
         with pytest.raises(InvalidArgumentError, match="wanted an executor"):
             KnowledgeGraph.from_executor(view)
+
+
+@pytest.mark.parametrize("kind", [SimGRAGRetriever, CypherRetriever])
+def test_a_condition_finds_few_facts_of_a_relation_that_is_too_large(tmp_path: Path, kind: Any) -> None:
+    with ladybug.Database(tmp_path / "g.lbdb") as database, ladybug.Connection(database) as connection:
+        for query in (
+            "CREATE NODE TABLE N(id STRING PRIMARY KEY)",
+            "CREATE REL TABLE plays_for(FROM N TO N, goals INT64, since DATE)",
+            "CREATE (:N {id: 'Rovers'})",
+            "UNWIND range(1, 3000) AS i CREATE (:N {id: 'Player ' + CAST(i AS STRING)})",
+            "MATCH (club:N {id: 'Rovers'}), (n:N) WHERE n.id <> 'Rovers' CREATE (n)-[:plays_for "
+            "{goals: CAST(substring(n.id, 8, 5) AS INT64), since: date('2001-05-31')}]->(club)",
+        ):
+            connection.execute(query)
+    with LadybugExecutor(tmp_path / "g.lbdb", key="id") as executor:
+        index = GraphIndex.connect(executor, default_embeddings(), max_facts=500)
+        fact = Unknown("player"), "plays_for", "Rovers"
+        goals = FactAttribute(0, "goals", "goals")
+        pattern = Pattern.of(
+            fact, attributes=[goals], conditions=[Condition("goals", ">", 2998)], target="player", operation="list"
+        )
+        writer = PatternCypherWriter(index, RunnableLambda(lambda _: pattern))
+        if kind is CypherRetriever:
+            (found,) = CypherRetriever(index=index, writer=writer, on_refusal="raise").invoke("Who plays for Rovers?")
+        else:
+            (found,) = SimGRAGRetriever.from_index(index, on_refusal="raise").invoke("?", pattern=pattern)
+        assert found.metadata["answers"] == ["Player 2999", "Player 3000"]
+        few = replace(pattern, conditions=(Condition("goals", ">", 100),))
+        with pytest.raises(SearchBudgetError, match="More facts are around"):
+            SimGRAGRetriever.from_index(index, on_refusal="raise").invoke("?", pattern=few)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -89,13 +89,18 @@ class Endpoint:
         """Close the connections."""
         self._client.close()
 
-    def select(self, query: str) -> tuple[Mapping[str, Any], bool]:
-        """Return the result of a SELECT as JSON, and whether the endpoint says that it cut it off."""
-        return self._until_deadline(self._select, query)
+    def select(self, query: str, graphs: Sequence[str] = ()) -> tuple[Mapping[str, Any], bool]:
+        """Return the result of a SELECT as JSON, and whether the endpoint says that it cut it off.
 
-    def download(self, query: str, path: str) -> None:
-        """Write the triples of a CONSTRUCT to a file as N-Triples."""
-        self._until_deadline(self._download, query, path)
+        Args:
+            query: The query.
+            graphs: The IRIs of the named graphs that are its dataset; none for that of the endpoint.
+        """
+        return self._until_deadline(self._select, query, graphs)
+
+    def download(self, query: str, graphs: Sequence[str], path: str) -> None:
+        """Write the triples of a CONSTRUCT to a file as N-Triples; its dataset is as of `select`."""
+        self._until_deadline(self._download, query, graphs, path)
 
     def _until_deadline(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function again while the server is busy, with growing waits."""
@@ -127,8 +132,8 @@ class Endpoint:
         if turn > now:
             call_foreign(time.sleep, turn - now)
 
-    def _select(self, query: str) -> tuple[Mapping[str, Any], bool]:
-        with self._answer(query, _JSON) as (response, stopped):
+    def _select(self, query: str, graphs: Sequence[str]) -> tuple[Mapping[str, Any], bool]:
+        with self._answer(query, graphs, _JSON) as (response, stopped):
             body = b"".join(self._chunks(response, stopped, query, self.max_bytes))
             if "S1TAT" in response.headers.get("x-sql-state", ""):
                 raise DatabaseTimeoutError(f"SparqlExecutor: {self.url} stopped the query before it was complete.")
@@ -147,20 +152,23 @@ class Endpoint:
             raise self._no_sparql(f"its answer is {found!r:.80}")
         return found, is_cut
 
-    def _download(self, query: str, path: str) -> None:
-        with self._answer(query, _TRIPLES) as (response, stopped), open(path, "wb") as file:
+    def _download(self, query: str, graphs: Sequence[str], path: str) -> None:
+        with self._answer(query, graphs, _TRIPLES) as (response, stopped), open(path, "wb") as file:
             for chunk in self._chunks(response, stopped, query, None):
                 file.write(chunk)
 
     @contextmanager
-    def _answer(self, query: str, accept: str) -> Iterator[tuple[httpx.Response, threading.Event]]:
+    def _answer(
+        self, query: str, graphs: Sequence[str], accept: str
+    ) -> Iterator[tuple[httpx.Response, threading.Event]]:
         """Send a query, and give the answer, of which the body is not read yet."""
         stopped = threading.Event()
         silence = min(seconds_left() + 1, LONGEST_SILENCE)  # so that the error of the deadline comes first
         timeout = httpx.Timeout(silence, connect=min(silence, 30.0))
         try:
+            sent = {"query": query, "default-graph-uri": list(graphs)}
             request = self._client.build_request(
-                "POST", self.url, data={"query": query}, headers={"Accept": accept}, timeout=timeout
+                "POST", self.url, data=sent, headers={"Accept": accept}, timeout=timeout
             )
             response = self._client.send(request, stream=True)
             try:

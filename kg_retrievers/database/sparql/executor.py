@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
+from datetime import date
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from kg_retrievers.database.executor import MAX_TIMEOUT, Executor
 from kg_retrievers.database.sparql.endpoint import Endpoint
@@ -18,13 +19,17 @@ from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
 from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
 from kg_retrievers.database.sparql.terms import Blank, Solutions, Term, is_sendable, read_term, value_term, written_term
+from kg_retrievers.database.sparql.tokens import refusal
 from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
 from kg_retrievers.database.values import Relationship, Rows
 from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
+from kg_retrievers.graph.attributes import SOURCE, VALIDITY, Where
 from kg_retrievers.graph.building import Reading
+from kg_retrievers.graph.operations import short
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
+from kg_retrievers.graph.readers.rdf.statements import expanded
 from kg_retrievers.graph.readers.text_files import Attributes
 
 _FACT = re.compile(r"([hrt])(\d+)")
@@ -108,6 +113,9 @@ MAX_BYTES, POLITE = 64 << 20, 2.0
 
 _VARIABLE = re.compile(r"\?(\w+)")
 
+#: A named graph that no endpoint has.
+NO_GRAPH = "urn:kg-retrievers:no-graph"
+
 #: The digits of a number that is a parameter.
 MAX_DIGITS = 100
 
@@ -145,6 +153,7 @@ class SparqlExecutor(Executor):
         requests_per_second: The most requests a second, above 0; None for no limit, but 2 with a preset.
         max_bytes: The most bytes of an answer, 1 or more.
         user_agent: Who asks; public endpoints want an address of yours in it.
+        graphs: The IRIs or short forms of named graphs; each query sees only these. None for what the endpoint shows.
 
     Raises:
         InvalidArgumentError: If the address is none or holds a password, or another argument has no such value.
@@ -172,6 +181,7 @@ class SparqlExecutor(Executor):
         requests_per_second: float | None = None,
         max_bytes: int = MAX_BYTES,
         user_agent: str | None = None,
+        graphs: Sequence[str] | None = None,
     ) -> None:
         """Prepare the connections."""
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
@@ -186,9 +196,12 @@ class SparqlExecutor(Executor):
             raise InvalidArgumentError(f"SparqlExecutor: requests_per_second is {requests_per_second}, not above 0.")
         if type(max_bytes) is not int or max_bytes < 1:
             raise InvalidArgumentError(f"SparqlExecutor: max_bytes is {max_bytes!r}, no integer from 1.")
-        options = {field.name for field in fields(Vocabulary)}
+        options = {field.name for field in fields(Vocabulary)} - {"graphs"}  # the endpoint chooses them
         known |= {name: value for name, value in given.items() if name in options and value is not None}
         self.vocabulary = Vocabulary(**known)
+        if graphs is not None and (isinstance(graphs, str) or not graphs):
+            raise InvalidArgumentError(f"SparqlExecutor: graphs is {graphs!r}. Wanted a list of IRIs of named graphs.")
+        self.graphs = tuple(expanded("SparqlExecutor: graphs", graphs or (), self.vocabulary.names))
         is_public = address == known_url
         self._endpoint = Endpoint(
             address,
@@ -206,9 +219,38 @@ class SparqlExecutor(Executor):
         """The address of the endpoint."""
         return self._endpoint.url
 
+    @property
+    def is_view(self) -> bool:
+        """Whether only some named graphs are seen."""
+        return bool(self.graphs)
+
+    def view(self, where: Where, as_of: date | str | None, validity: tuple[str, str]) -> SparqlExecutor:
+        """Return an executor whose queries see only some named graphs; for `GraphIndex.view`.
+
+        Args:
+            where: `{"source": ...}` with the IRI or short form of one named graph, or several.
+            as_of: None, since no triple says when it holds.
+            validity: As by default.
+
+        Raises:
+            InvalidArgumentError: If other facts are wanted, or this executor sees only some named graphs.
+        """
+        wanted = where.get(SOURCE)
+        graphs = [wanted] if isinstance(wanted, str) else wanted
+        are_names = isinstance(graphs, list | tuple | set | frozenset) and all(isinstance(one, str) for one in graphs)
+        if self.graphs or (as_of, tuple(validity)) != (None, VALIDITY) or len(where) != 1 or not are_names:
+            asked = f"where={short(dict(where))}" + (f", as_of={as_of!r}" if as_of is not None else "")
+            raise InvalidArgumentError(
+                f"GraphIndex.view: {self!r} can be narrowed to named graphs alone, and once, by "
+                f"where={{'source': ['http://example.org/graph', ...]}}, but got {asked}.",
+                hint_python="Else read the RDF and narrow that: KnowledgeGraph.from_rdf(path).view(...).",
+            )
+        return type(self)(**self._made_with | {"graphs": sorted(cast("Collection[str]", graphs))})
+
     def __repr__(self) -> str:
-        """The address of the endpoint; no name, no password."""
-        return f"SparqlExecutor({self.url!r})"
+        """The address of the endpoint, and the graphs if they are chosen; no name, no password."""
+        chosen = f", graphs={list(self.graphs)}" if self.graphs else ""
+        return f"SparqlExecutor({self.url!r}{chosen})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the address and the options; the login is read from the environment again."""
@@ -228,13 +270,25 @@ class SparqlExecutor(Executor):
         """
         with self._within(SCHEMA_TIMEOUT, "schema"), self._reading:
             if self._schema is None or refresh:
+                self._check_graphs()
                 self._schema = read_schema(self._ask, self.vocabulary)
                 self._parts.forget()
             return self._schema
 
+    def _check_graphs(self) -> None:
+        """Check that the endpoint keeps to the graphs that it is given: it finds nothing in one that nobody has."""
+        if self.graphs and self._ask("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1", graphs=[NO_GRAPH]).rows:
+            raise InvalidArgumentError(
+                f"{self!r}: the endpoint ignores the parameter default-graph-uri of SPARQL 1.1, which chooses named "
+                "graphs, and would show all facts.",
+                hint_python="Read the RDF and narrow that: KnowledgeGraph.from_rdf(path).view(...).",
+            )
+
     def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
         given = dict(parameters)
         checked = check_read_only(query, parameters=given, namespaces=self.vocabulary.names.namespaces)
+        if self.graphs and (other := next((token for token in checked.tokens if token.word == "GRAPH"), None)):
+            raise refusal(query, other, f", where only {list(self.graphs)} are seen. Leave GRAPH out")
         terms = {name: self._terms(name, given[name]) for name in checked.parameters}
         found = self._ask(written(checked, terms, limit + 1), checked.columns)
         return rows_of(found, checked, limit, self._parts)
@@ -255,11 +309,11 @@ class SparqlExecutor(Executor):
             f"number of at most {MAX_DIGITS} digits, a bool, or a list of these."
         )
 
-    def _ask(self, query: str, columns: Sequence[str] | None = None) -> Solutions:
+    def _ask(self, query: str, columns: Sequence[str] | None = None, graphs: Sequence[str] | None = None) -> Solutions:
         """Send a query; the columns of those of this package are the variables before its first bracket."""
         if self._closed:
             raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
-        found, is_cut = self._endpoint.select(query)
+        found, is_cut = self._endpoint.select(query, self.graphs if graphs is None else graphs)
         wanted = _VARIABLE.findall(query.partition("{")[0]) if columns is None else columns
         return read_solutions(found, wanted, is_cut, self.url)
 
@@ -292,10 +346,11 @@ class SparqlExecutor(Executor):
                 hint_python="Without facts that have literals: SparqlExecutor(..., literals='drop').",
             )
         with self._within(READING_TIMEOUT, "read_graph"), tempfile.TemporaryDirectory() as folder:
+            self._check_graphs()
             path = Path(folder) / "graph.nt"
             wanted = self._read_wanted()
             count = self._ask(f"SELECT (COUNT(*) AS ?triples) WHERE {{ {wanted} }}").number()
-            self._endpoint.download(f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {wanted} }}", str(path))
+            self._endpoint.download(f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {wanted} }}", self.graphs, str(path))
             with open(path, "rb") as file:
                 lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
             if lines < count:

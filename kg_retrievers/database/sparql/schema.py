@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.database.sparql.rendering import SparqlWriter
@@ -39,7 +40,7 @@ class SparqlSchema(DatabaseSchema):
         plain: The IRIs of relations of which every triple is a fact, as far as all triples were looked at.
     """
 
-    pattern_writer = SparqlWriter
+    pattern_writer: Callable[..., Any] | None = SparqlWriter
 
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     type_iris: Mapping[str, str] = field(default_factory=dict)

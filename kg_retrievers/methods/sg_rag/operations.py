@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,7 +126,7 @@ def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: Knowledg
     if rows.truncated and (operation.kind != "count" or operation.group):
         raise _too_many(operation.kind)
     bindings = _bindings(rows, graph, [*bound_by(pattern)])
-    whole = _bindings(run(query["whole"], MAX_ROWS), graph, ["target"])[:, 0] if operation.kind == "share" else None
+    whole = _all_of(query["whole"], run, graph) if operation.kind == "share" else None
     result = operation_result(pattern, bindings, graph, whole)
     if result.value is None and not result.answers:
         return None
@@ -155,21 +156,7 @@ def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery,
         SearchBudgetError: If there are more than `MAX_ROWS` bindings.
     """
     operation, values = Operation.from_dict(queries[0]["operation"]), ValueIds(index.graph)
-
-    def bound(some: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> _Bound:
-        for tried, query in enumerate(some, 1):  # noqa: B007
-            pattern = Pattern.from_dict(query["attributed"])
-            if operation.kind != "compare":
-                pattern = replace(pattern, operation=operation)
-            rows = run(query, MAX_ROWS)
-            if rows.truncated:
-                raise _too_many(operation.kind)
-            wanted = [*bound_by(pattern).values()] if names is None else names
-            found = values_of_rows(pattern, values, _columns(pattern, rows, index.graph), wanted, facts=True)
-            if len(found):
-                break
-        return _Bound(query, pattern, found, {"tried": tried, "rows": len(rows)})
-
+    bound = partial(_bound, operation, run, index, values)
     if operation.kind == "compare":
         sides = [bound([query for query in queries if query.get("side") == name], [name]) for name in operation.by]
         ends = [one.rows[:, 0].tolist() for one in sides]
@@ -184,7 +171,12 @@ def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery,
         return one.query, Evidence(facts, score=1.0, value=bool(len(one.rows)), details=one.details)
     one = bound(queries)
     wanted = len(bound_by(one.pattern))
-    result = result_with_values(one.pattern, np.unique(one.rows[:, :wanted], axis=0), values)
+    whole = None
+    if operation.kind == "share":
+        query, target = one.query["whole"], str(one.pattern.target)
+        is_plain = "attributed" not in query
+        whole = _all_of(query, run, index.graph) if is_plain else np.unique(bound([query], [target]).rows[:, 0])
+    result = result_with_values(one.pattern, np.unique(one.rows[:, :wanted], axis=0), values, whole)
     if result.value is None and not result.answers:
         return None
     shown = one._replace(rows=one.rows[np.isin(one.rows[:, 0], result.support[:SHOWN])])
@@ -208,6 +200,40 @@ class _Bound(NamedTuple):
     def facts(self, graph: KnowledgeGraph, wanted: int) -> tuple[Triple, ...]:
         """Return the facts of the first rows, which stand behind some columns."""
         return tuple(map(graph.triple, dict.fromkeys(self.rows[:MAX_FACTS, wanted:].ravel().tolist())))
+
+
+def _bound(
+    operation: Operation,
+    run: RunQuery,
+    index: GraphIndex,
+    values: ValueIds,
+    some: Sequence[Mapping[str, Any]],
+    names: Sequence[str] | None = None,
+) -> _Bound:
+    """Return what unknowns are by the first query that finds something: some by name, or those of the operation."""
+    for tried, query in enumerate(some, 1):  # noqa: B007
+        pattern = Pattern.from_dict(query["attributed"])
+        if operation.kind != "compare":
+            pattern = replace(pattern, operation=operation)
+        rows = run(query, MAX_ROWS)
+        if rows.truncated:
+            raise _too_many(operation.kind)
+        if index.narrowed:  # to the facts that may satisfy the conditions
+            held = (row for row in rows.rows if all(triple in index.graph for triple in triples_in(row)))
+            rows = replace(rows, rows=tuple(held))
+        wanted = [*bound_by(pattern).values()] if names is None else names
+        found = values_of_rows(pattern, values, _columns(pattern, rows, index.graph), wanted, facts=True)
+        if len(found):
+            break
+    return _Bound(query, pattern, found, {"tried": tried, "rows": len(rows)})
+
+
+def _all_of(query: Mapping[str, Any], run: RunQuery, graph: KnowledgeGraph) -> Array:
+    """Return the ids of all things of which the targets of a share are a part."""
+    rows = run(query, MAX_ROWS)
+    if rows.truncated:
+        raise _too_many("share")
+    return _bindings(rows, graph, ["target"])[:, 0]
 
 
 def _columns(pattern: Pattern, rows: Rows, graph: KnowledgeGraph) -> dict[str | int, Array]:

@@ -38,10 +38,15 @@ _FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as it
 
 @with_config(EXACT)
 class BoundQuery(TypedDict):
-    """A further query of an operation: for a count that more rows than are fetched have, or for all of a share."""
+    """A further query of an operation: for a count that more rows than are fetched have, or for all of a share.
+
+    That for all of a share has its operation and its pattern, as "attributed", if its facts are wanted.
+    """
 
     query: str
     parameters: dict[str, Any]
+    operation: NotRequired[dict[str, Any]]
+    attributed: NotRequired[dict[str, Any]]
 
 
 @with_config(EXACT)
@@ -55,7 +60,8 @@ class FactsQuery(BoundQuery):
 #: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
 #: pattern names only since nothing else is found. With an operation, its rows are bindings: see `bound_by`. "facts" is
 #: the query for their facts, "count" and "whole" are those of `BoundQuery`, and "side" says which unknown it finds for
-#: "compare". With an operation about whole entities, its rows are facts around them, and "around" is the pattern.
+#: "compare"; "attributed" is the pattern, if its attributes are read. With an operation about whole entities, its rows
+#: are facts around them, and "around" is the pattern.
 #: "turned" are triples of its pattern that were turned, as they were written; "truncated" is that of a `Pattern`.
 CypherQuery = TypedDict(
     "CypherQuery",
@@ -76,6 +82,7 @@ CypherQuery = TypedDict(
         "count": NotRequired[BoundQuery],
         "whole": NotRequired[BoundQuery],
         "around": NotRequired[dict[str, Any]],
+        "attributed": NotRequired[dict[str, Any]],
         "side": NotRequired[str],
         "turned": NotRequired[list[list[Any]]],
     },
@@ -273,15 +280,14 @@ def checked_reader(reader: PartReader) -> Executor:
         ) from None
 
 
-def refuse_view(reader: PartReader | None) -> None:
-    """Refuse a view of a connected graph.
+def check_view(index: GraphIndex, executor: Executor | None) -> None:
+    """Refuse a view of a connected graph if another executor runs the queries, which would see more than it.
 
     Raises:
-        InvalidArgumentError: If the reader is one.
+        InvalidArgumentError: If so.
     """
-    if getattr(reader, "is_view", False):
+    if getattr(index.reader, "is_view", False) and executor not in (None, index.reader):
         raise InvalidArgumentError(
             "CypherRetriever: its queries would see all facts of the database, but the index is a view of some.",
-            hint_python="Ask SimGRAGRetriever over the view, or narrow a copy of the graph: "
-            "GraphIndex.build(KnowledgeGraph.from_executor(executor).view(...), embeddings).",
+            hint_python="Leave executor= out.",
         )

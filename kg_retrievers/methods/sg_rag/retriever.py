@@ -19,7 +19,7 @@ from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import Body, Call, QuestionShape, Stage, Steps
-from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
+from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor, ExecutorView, no_queries
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence, Pattern
@@ -42,12 +42,12 @@ from kg_retrievers.methods.sg_rag.queries import (
     LackingRowsError,
     RowCache,
     cancellable,
+    check_view,
     checked_executor,
     checked_reader,
     checked_text,
     complete_query,
     read_queries,
-    refuse_view,
 )
 from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
@@ -153,10 +153,10 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         the examples nearest to the question. An example needs a pattern or answers.
 
         Raises:
-            InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a view of a graph in a
-                database.
+            InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or `executor` beside a view
+                of a graph in a database.
         """
-        refuse_view(index.reader)
+        check_view(index, fields.get("executor"))
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("writer") is None:
             return {"writer": CascadeCypherWriter(index, llm=llm, examples=examples, **reader_arguments(fields))}
@@ -230,6 +230,8 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
 
     def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
         full = complete_query(query)
+        if isinstance(self.database, ExecutorView):
+            raise no_queries()
         schema = self.database.schema()
         operation = Operation.from_dict(full["operation"]) if "operation" in full else None
         shows_facts = operation is None or operation.kind in ("exists", *AROUND)
@@ -319,10 +321,10 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         For another graph, a database is made from it the first time.
 
         Raises:
-            InvalidArgumentError: If what reads a connected graph runs no queries, or is a view.
+            InvalidArgumentError: If what reads a connected graph runs no queries, or is a view beside an `executor`.
             MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
         """
-        refuse_view(self.index.reader)
+        check_view(self.index, self.executor)
         if self.executor is not None:
             return self.executor
         if self.index.reader is not None:

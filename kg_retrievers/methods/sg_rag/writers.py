@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable
 
 from kg_retrievers.core.retriever import on_index
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
-from kg_retrievers.database.executor import Executor
+from kg_retrievers.database.executor import Executor, ExecutorView
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
@@ -33,7 +33,6 @@ from kg_retrievers.methods.sg_rag.operations import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.around import patterns_around
 from kg_retrievers.questions.carried_out import Directions, Edge, carried_out
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
-from kg_retrievers.questions.fact_attributes import without_attributes
 from kg_retrievers.questions.labelling import MAX_HOPS, label_examples
 from kg_retrievers.questions.operations import bound_by, part_of, whole_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
@@ -190,14 +189,24 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 continue
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
             of_known = {**of_absent, **keys}
-            write = partial(_query, executor, entities=of_known, direction=_direction(pattern), types=self._types)
-            queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn), has_attributes)
+            write = partial(
+                _query,
+                executor,
+                entities=of_known,
+                direction=_direction(pattern),
+                types=self._types,
+                attributes=self.index.reader is executor,
+            )
+            counts = not isinstance(executor, ExecutorView)  # which sees what it counts
+            queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn), has_attributes, counts)
             written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
-                without_attributes(pattern, type(self).__name__)
                 limits, _ = self._limits(whole)  # the other triples do not limit it
-                written["whole"] = write(whole, allowed=limits, bindings={"target": str(pattern.target)})
+                if whole.attributes:
+                    written["whole"] = _rendered(whole, operation, limits, partial(write, whole), True, counts)
+                else:
+                    written["whole"] = write(whole, allowed=limits, bindings={"target": str(pattern.target)})
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
@@ -455,6 +464,7 @@ def _rendered(
     allowed: Mapping[str, Sequence[str]],
     write: Callable[..., dict[str, Any]],
     has_attributes: bool,
+    counts: bool,
 ) -> dict[str, Any]:
     """Return the query for the facts of a pattern, or for the bindings that an operation takes.
 
@@ -466,6 +476,7 @@ def _rendered(
         allowed: The keys that unknowns may have.
         write: Writes the pattern, with `allowed`, `bindings` and `counts` open: see `render`.
         has_attributes: Whether the facts are wanted, for their attributes.
+        counts: Whether the database can count.
     """
     if operation is None:
         return write(allowed=allowed)
@@ -481,7 +492,7 @@ def _rendered(
     target = {"target": str(pattern.target)}
     bound = target if operation.kind == "compare" else bound_by(replace(pattern, operation=operation))
     written = write(allowed=allowed, bindings=bound) | stated
-    if operation.kind == "count" and not operation.group:
+    if counts and operation.kind == "count" and not operation.group:
         written["count"] = write(allowed=allowed, bindings=bound, counts=True)
     if pattern.triples:
         names = [node.name if isinstance(node, Unknown) else None for node in pattern.nodes]
