@@ -35,7 +35,7 @@ BUDGETS = (50, 150, 500, 1500)
 COUNTS = np.array([1, 2, 1, 0])
 #: Where the search begins, and its first steps: readings in their order, then what is near.
 START = {"reading 1": 8, "reading 2": 7, "reading 3": 6, "reading 4": 5, "model": 3, "relation": 1, "text": 1}
-STEPS = {"log facts": 0.5, "model": 0.0, "one hop": 0.3, "two hops": 0.3, "relation": 0.7, "text": 0.7}
+STEPS = {"answer": 0.5, "log facts": 0.5, "model": 0.0, "one hop": 0.3, "two hops": 0.3, "relation": 0.7, "text": 0.7}
 ROUNDS, SHORTER = 4, 0.6
 
 

@@ -19,12 +19,13 @@ Part = Literal["reading", "model", "around", "text"]
 #: The features of a fact, in the order of the weights:
 #:
 #: - whether the likeliest reading has it, or else the second, third or fourth,
-#: - the logarithm of how many facts that reading has,
+#: - whether it has an end that this reading proposes as an answer, and the logarithm of how many facts the reading has,
 #: - 1 / rank among the facts that a trained method found,
 #: - whether it is one step, or two, from the entities of the question,
 #: - the cosines of the question without its entities and the relation, and of the question and the text of the fact.
 FEATURES = (
-    "reading 1", "reading 2", "reading 3", "reading 4", "log facts", "model", "one hop", "two hops", "relation", "text",
+    "reading 1", "reading 2", "reading 3", "reading 4", "answer", "log facts", "model", "one hop", "two hops",
+    "relation", "text",
 )  # fmt: skip
 
 #: How many readings are looked at.
@@ -38,12 +39,14 @@ class FoundFacts(NamedTuple):
         part: Which.
         ids: The ids of the facts, int64, shape (n), the best first, each once.
         position: The position of a reading, from 1.
+        holds: Whether each of its facts has an end that it proposes as an answer, shape (n).
         hops: How many steps each fact around the entities of the question is away from them, shape (n).
     """
 
     part: Part
     ids: Array
     position: int = 0
+    holds: Array | bool = False
     hops: Array | None = None
 
     @property
@@ -84,9 +87,10 @@ def gather(found: Sequence[FoundFacts]) -> Candidates:
     for number, one in enumerate(found):
         rows = np.searchsorted(ids, one.ids)
         if one.part == "reading":
-            new = rows[parts[rows] == len(found)]
-            columns[f"reading {one.position}"][new] = 1
-            columns["log facts"][new] = np.log(max(len(rows), 1))
+            new = parts[rows] == len(found)
+            columns[f"reading {one.position}"][rows[new]] = 1
+            columns["answer"][rows[new]] = np.broadcast_to(one.holds, len(rows))[new]
+            columns["log facts"][rows[new]] = np.log(max(len(rows), 1))
         elif one.part == "model":
             columns["model"][rows] = 1 / np.arange(1, len(rows) + 1)
         elif one.hops is not None:

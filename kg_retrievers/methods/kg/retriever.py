@@ -22,7 +22,7 @@ from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
 from kg_retrievers.errors import EntityLinkingError, KGRetrieversError, NoEvidenceError, RefusalError
-from kg_retrievers.graph import Evidence, Pattern, Triple, verbalize
+from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import approximate_tokens, words_with
 from kg_retrievers.index import GraphIndex
@@ -62,7 +62,7 @@ NAMES = 5
 #: The cosine of a question without an entity and a fact below which the graph says nothing about it.
 NEAR = 0.5
 
-#: The most facts of a reading other than the first.
+#: The most facts of a reading among the further ones.
 MOST_FACTS = 200
 
 #: The fewest tokens of a fact, so that no more than the budget may hold are looked at.
@@ -220,10 +220,12 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         found = list(self._found(state, sure, seeds))
         candidates = self._compared(gather(found), state, sure)
         shares = self.ranker.probabilities(candidates.features)
-        told = {graph.triple_id(triple) for one in sure for triple in one.triples}
-        order = [row for row in np.argsort(-shares, kind="stable").tolist() if int(candidates.ids[row]) not in told]
+        order = np.argsort(-shares, kind="stable")
+        if sure:
+            order = order[~np.isin(candidates.ids[order], found[0].ids)]
         left = self.max_tokens - sum(map(self._tokens, sure))
-        facts = self.facts_of(candidates.ids[order[: max(left, 0) // FEWEST_TOKENS]])
+        order, more = order[: max(left, 0) // FEWEST_TOKENS].tolist(), len(order)
+        facts = self.facts_of(candidates.ids[order])
         if not facts:
             return
         said = words_with({fact: graph.attributes(fact) for fact in facts} if graph.attribute_names else {})
@@ -239,7 +241,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         for some in [[row] for row in rows] if self.granularity == "triple" else [rows] * bool(rows):
             triples, scores, parts = zip(*some, strict=True)
             details = {"entities": entities, "parts": list(parts)}
-            yield Evidence(triples, scores[0], truncated=shown < len(order), confidence=likely, details=details)
+            yield Evidence(triples, scores[0], truncated=shown < more, confidence=likely, details=details)
 
     def candidates(self, question: str, seed_entities: Sequence[str] = ()) -> Candidates:
         """Return the facts among which the evidence of a question is chosen, as the ranker sees them."""
@@ -263,9 +265,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         """Yield the facts that each part finds."""
         question = state["question"]
         for position, row in enumerate(state["readings"][:READINGS], 1):
-            pattern = Pattern.from_dict(row)
-            triples = sure[0].triples if position == 1 and sure else self._fitting(pattern, question)
-            yield FoundFacts("reading", self._ids(triples[:MOST_FACTS]), position)
+            ids, holds = self._fitting(Pattern.from_dict(row), question)
+            yield FoundFacts("reading", ids, position, holds)
         for member in self.members if seeds else ():
             documents = member.invoke(question, seed_entities=list(seeds), on_refusal="empty")
             yield FoundFacts("model", self._ids(Triple(*row) for one in documents for row in one.metadata["triples"]))
@@ -294,11 +295,26 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         """Tell whether the question is compared with all facts."""
         return len(self.graph) <= (EVERYWHERE if seeds else EMBEDDED)
 
-    def _fitting(self, pattern: Pattern, question: str) -> Sequence[Triple]:
-        """Return the facts that fit a reading best; none if something in it cannot be carried out."""
+    def _fitting(self, pattern: Pattern, question: str) -> tuple[Array, Array]:
+        """Return the facts that fit a reading best, and which of them hold what it proposes as an answer.
+
+        The last facts of a walk come first. None if something in the reading cannot be carried out.
+        """
+        ids = answers = np.empty(0, np.int64)
         with suppress(KGRetrieversError):
-            return next((one.triples for one in self.matcher.match(pattern, 1, question=question)), ())
-        return ()
+            if pattern.operation or pattern.attributes:
+                for one in self.matcher.match(pattern, 1, question=question)[:1]:
+                    ids = self._ids(one.triples[:MOST_FACTS])
+                    answers = np.array([self.graph.entities.find(key) for key in one.answers], np.int64)
+            elif match := self.matcher.nearest_match(pattern, question=question):
+                edges = np.concatenate([np.empty(0, np.int64), *reversed(match.triples)])
+                ids = edges[np.sort(np.unique(edges, return_index=True)[1])][:MOST_FACTS]
+                nodes = zip(pattern.nodes, match.entities, strict=True)
+                answers = next(
+                    (of for node, of in nodes if isinstance(node, Unknown) and node.name == pattern.target), answers
+                )
+        heads, _, tails = self.graph.edges[ids].T
+        return ids, np.isin(heads, answers) | np.isin(tails, answers)
 
     def _ids(self, triples: Iterable[Triple]) -> Array:
         return np.array([self.graph.triple_id(triple) for triple in dict.fromkeys(triples)], np.int64)
@@ -311,13 +327,15 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return FoundFacts("around", around.triples[near].astype(np.int64), hops=hops[near])
 
     def _cut(self, evidence: Evidence, tokens: int) -> Evidence:
-        """Return evidence with as many of its first facts as its text may hold, at least one."""
+        """Return evidence with as many of its facts as its text may hold, at least one; those with answers first."""
         if self._tokens(evidence) <= tokens or not evidence.triples:
             return evidence
         details = {name: value for name, value in evidence.details.items() if name != "paths"}
+        answers = set(evidence.answers)
+        triples = sorted(evidence.triples, key=lambda triple: answers.isdisjoint((triple.head, triple.tail)))
 
         def first(count: int) -> Evidence:
-            return replace(evidence, triples=evidence.triples[:count], truncated=True, details=details)
+            return replace(evidence, triples=tuple(triples[:count]), truncated=True, details=details)
 
         counts = range(1, len(evidence.triples))
         return first(max(bisect_right(counts, tokens, key=lambda count: self._tokens(first(count))), 1))

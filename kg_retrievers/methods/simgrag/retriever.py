@@ -265,6 +265,17 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         found = self._match(carried.pattern, self.k if k is None else k, question)
         return [replace(one, details={**one.details, **carried.details}) for one in found]
 
+    def nearest_match(self, pattern: Pattern, *, question: str = "") -> Match | None:
+        """Return what fits a pattern without operation and attributes best, by ids; None if nothing does.
+
+        Raises:
+            PatternError: As of `match`, and so are the other errors.
+        """
+        pattern = carried_out(self.index, pattern, check_names=self.checks_names).pattern
+        query = self.query(pattern, nearest=_means_nearest(pattern))
+        found, _ = self._found(pattern, query, 1, question, ties=self.ties)
+        return next(iter(nearest_matches(found) if pattern.typed else found), None)
+
     def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
         if pattern.operation is not None and pattern.operation.kind in AROUND:
             return evidence_around(self.index, pattern, k)
