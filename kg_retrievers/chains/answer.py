@@ -69,8 +69,9 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
 
 
 def explain_no_target(input: AnswerInput) -> str:
-    """Return the answer where the evidence proposes no entity, and why other retrievers gave no evidence."""
-    return f"{NO_TARGET} {input.get('refusals', '')}".strip()
+    """Return the answer if the evidence proposes none, with why it does not, or why other retrievers found nothing."""
+    why = (input["documents"][0].metadata.get("details") or {}).get("why", "")
+    return " ".join(filter(None, [NO_TARGET, as_data(why), input.get("refusals")]))
 
 
 def refusal_text(input: AnswerInput) -> str:

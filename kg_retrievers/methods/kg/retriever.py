@@ -76,6 +76,8 @@ class KGState(RetrievalState, total=False):
     readings: list[dict[str, Any]]
     #: What the first reading gives if it is sure, as metadata of Documents; else nothing.
     found: list[dict[str, Any]]
+    #: Why it gives nothing; empty if it does, or if there is none.
+    why: str
 
 
 class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
@@ -87,7 +89,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     are near to it anywhere in the graph (up to `EVERYWHERE` facts; up to `EMBEDDED` if the question names no entity).
     A logistic regression over where each was found, fitted on other graphs, ranks them (`FEATURES`). `details["parts"]`
     names what found each. Without a sure reading there is only the second Document, whose confidence is that of the
-    likeliest reading.
+    likeliest reading; `details["why"]` says why it is not taken.
 
     The texts of all Documents together have at most `max_tokens` tokens. Facts beyond are left out; the answers of a
     sure reading are always complete.
@@ -159,7 +161,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         calls_model = getattr(self.matcher.pattern_generator, "calls_model", True)
         return (
             Stage("read_question", Steps(self._read), ("readings",), calls_model),
-            Stage("match_reading", self._match_reading, ("found",)),
+            Stage("match_reading", self._match_reading, ("found", "why")),
             Stage("rank_facts", self._rank_facts, ("answers", "documents")),
         )
 
@@ -197,13 +199,15 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return {"readings": [pattern.to_dict() for pattern in patterns]}
 
     def _match_reading(self, state: KGState) -> dict[str, Any]:
-        """Run the stage that writes `found`."""
-        documents = []
-        if state["readings"]:
-            with suppress(RefusalError):
-                asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": 1}
-                documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
-        return {"found": [one.metadata for one in documents]}
+        """Run the stage that writes `found` and `why`."""
+        if not state["readings"]:
+            return {"found": [], "why": ""}
+        asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": 1}
+        try:
+            documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
+        except RefusalError as refusal:
+            return {"found": [], "why": refusal.message.partition(": ")[2]}
+        return {"found": [one.metadata for one in documents], "why": ""}
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `answers` and `documents`."""
@@ -240,7 +244,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         entities = [[graph.label(key), key] for key in seeds]
         for some in [[row] for row in rows] if self.granularity == "triple" else [rows] * bool(rows):
             triples, scores, parts = zip(*some, strict=True)
-            details = {"entities": entities, "parts": list(parts)}
+            details = {"entities": entities, "parts": list(parts)} | ({"why": state["why"]} if state["why"] else {})
             yield Evidence(triples, scores[0], truncated=shown < more, confidence=likely, details=details)
 
     def candidates(self, question: str, seed_entities: Sequence[str] = ()) -> Candidates:

@@ -17,6 +17,7 @@ from kg_retrievers import (
     SimGRAGRetriever,
     SubgraphRAGRetriever,
     Unknown,
+    answer_chain,
     default_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -74,7 +75,10 @@ def test_what_is_not_understood_gives_evidence_without_answers(index: GraphIndex
     documents = KGRetriever.from_index(index).invoke("How much did the tickets of Her cost?")
     assert [one.metadata["answers"] for one in documents] == [[]]
     assert documents[0].metadata["confidence"] < 0.5
-    assert all("Her" in {row[0], row[2]} for row in documents[0].metadata["triples"][:3])
+    assert "Her" in documents[0].page_content
+    assert "no relation fits" in documents[0].metadata["details"]["why"]
+    told = answer_chain(KGRetriever.from_index(index)).invoke("How much did the tickets of Her cost?")
+    assert "no relation fits" in told
 
 
 def test_a_description_without_an_entity_finds_the_nearest_facts() -> None:
