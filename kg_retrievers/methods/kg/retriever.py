@@ -206,7 +206,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         try:
             documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
         except RefusalError as refusal:
-            return {"found": [], "why": refusal.message.partition(": ")[2]}
+            why = refusal.plain_message
+            return {"found": [], "why": why[:1].upper() + why[1:]}
         return {"found": [one.metadata for one in documents], "why": ""}
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
