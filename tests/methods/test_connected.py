@@ -13,6 +13,7 @@ from kg_retrievers import (
     GNNRAGRetriever,
     GraphIndex,
     HashedEmbeddings,
+    KGRetriever,
     KnowledgeGraph,
     LLMPatternGenerator,
     NeighborhoodRetriever,
@@ -52,6 +53,10 @@ class Connected:
 class TestSimGRAG(Connected, RetrieverContract):
     retriever_class = SimGRAGRetriever
     exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
+
+
+class TestKGRetriever(Connected, RetrieverContract):
+    retriever_class = KGRetriever
 
 
 @pytest.mark.heavy

@@ -24,7 +24,7 @@ from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState,
 from kg_retrievers.errors import EntityLinkingError, KGRetrieversError, NoEvidenceError, RefusalError
 from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.verbalize import approximate_tokens, words_with
+from kg_retrievers.graph.verbalize import approximate_tokens, lone_entities_of, words_with
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.kg.ranking import (
     FEATURES,
@@ -171,11 +171,18 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return {**self.matcher.prompts, "answer": self.answer_prompt}
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
-        """As in the base; for matching, the part of a connected graph that the likeliest reading needs."""
-        if state.get("readings") and "found" not in state:
+        """As in the base; for matching, what the likeliest reading needs, and for ranking, what it found, too."""
+        if "found" not in state:
             with suppress(RefusalError):
-                return pattern_part(self.index, Pattern.from_dict(state["readings"][0]), state.get("seed_entities", ()))
-        return super().part(state)
+                for row in state.get("readings", ())[:1]:
+                    return pattern_part(self.index, Pattern.from_dict(row), state.get("seed_entities", ()))
+            return super().part(state)
+        self._check_scope()
+        sure = [_evidence(row) for row in state["found"]]
+        keys = {key for one in sure for triple in one.triples for key in (triple.head, triple.tail)}
+        keys |= {key for one in sure for key in (*one.answers, *lone_entities_of(one))}
+        around = self.part_request(tuple(sorted(self._entities(state, sure)[0])))
+        return self.index.part(around._replace(also=tuple(sorted(keys))))
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; readings may be `Pattern`s or their dictionaries, and are read like a model's.
@@ -257,7 +264,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         found = self._found(state, sure, self._entities(state, sure)[0])
         return self._compared(gather(list(found)), state, sure)
 
-    def _entities(self, state: KGState, sure: Sequence[Evidence]) -> tuple[list[str], str]:
+    def _entities(self, state: Mapping[str, Any], sure: Sequence[Evidence]) -> tuple[list[str], str]:
         """Return the entities that the question and its sure reading name, and the question without their names."""
         try:
             keys, masked = self.link(state["question"], state.get("seed_entities") or ())
