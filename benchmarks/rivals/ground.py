@@ -48,8 +48,8 @@ class Ground:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Each fact in words, for searches by text."""
-        return [f"{self.name(one.head)} {relation_words(one)} {self.name(one.tail)}" for one in self.facts]
+        """The line of each fact, for searches by text."""
+        return list(map(self.line, self.facts))
 
     @cached_property
     def _names(self) -> dict[str, str]:

