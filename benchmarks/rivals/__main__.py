@@ -82,10 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_page(json.loads(options.page.read_text("utf-8")), Path(__file__).parents[2] / "docs")
         return
     names = _present(options.methods, options.without)
-    rows = list(_rows(options, names))
-    results = {
+    run = {
         "commit": _commit(),
-        "command": shlex.join(["python", "-m", "benchmarks.rivals", *(arguments or sys.argv[1:])]),
+        "command": shlex.join(
+            ["python", "-m", "benchmarks.rivals", *(sys.argv[1:] if arguments is None else arguments)]
+        ),
         "seed": SEED,
         "limit": options.limit,
         "seconds": options.seconds,
@@ -95,15 +96,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
             package: version(package)
             for package in dict.fromkeys(chain.from_iterable(CONTESTANTS[name].packages for name in names))
         },
-        "rows": rows,
     }
-    if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        if options.charts:
-            draw_charts(results, options.output.parent)
-    for name in dict.fromkeys(row["set"] for row in rows):
-        print(f"\n{name}\n\n{table([row for row in rows if row['set'] == name])}")
+    for rows in _rows(options, names):
+        if options.output:
+            results = _merged(options.output, run, rows)
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        for name in dict.fromkeys(row["set"] for row in rows):
+            print(f"\n{name}\n\n{table([row for row in rows if row['set'] == name])}", flush=True)
+    if options.output and options.charts:
+        draw_charts(json.loads(options.output.read_text("utf-8")), options.output.parent)
+
+
+def _merged(file: Path, run: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the results of a file, if there is one, with new rows; they replace those of the same set and method."""
+    results = json.loads(file.read_text("utf-8")) if file.exists() else {"runs": [], "rows": []}
+    runs = results["runs"] if run in results["runs"] else [*results["runs"], run]
+    new = {_key(row): {**row, "run": runs.index(run)} for row in rows}
+    kept = {_key(row): new.pop(_key(row), row) for row in results["rows"]}
+    places = {name: place for place, name in enumerate(CONTESTANTS)}
+    rows = sorted([*kept.values(), *new.values()], key=lambda row: places.get(row["method"], len(places)))
+    return {"runs": runs, "rows": rows}
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["set"], row["method"], row["setting"]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -130,7 +147,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--seconds", type=float, default=300, help="CPU seconds after which no more questions of a graph are asked"
     )
     parser.add_argument("--choose", action="store_true", help="measure all settings, not the first alone")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the results as JSON")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="add the results to this file of JSON")
     parser.add_argument("--charts", action="store_true", help="draw the charts beside the output")
     parser.add_argument(
         "--page", type=Path, metavar="FILE", help="write the page of the docs from results; measure nothing"
@@ -164,7 +181,8 @@ def _is_installed(package: str) -> bool:
     return True
 
 
-def _rows(options: argparse.Namespace, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _rows(options: argparse.Namespace, names: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of each set."""
     embeddings = Embeddings(default_cache())
     build = TimedBuild(embeddings)
     if "own" in options.sets:
@@ -172,13 +190,13 @@ def _rows(options: argparse.Namespace, names: Sequence[str]) -> Iterator[dict[st
         measured = [_measured(part, names, options, embeddings, build) for part in parts]
         together = {key: list(chain.from_iterable(part[key][0] for part in measured)) for key in measured[0]}
         built = {key: sum(part[key][1] for part in measured) for key in measured[0]}
-        yield from (_row(HAND_MADE, key, outcomes, built[key]) for key, outcomes in together.items())
+        yield [_row(HAND_MADE, key, outcomes, built[key]) for key, outcomes in together.items()]
         for part, found in zip(parts, measured, strict=True):
-            yield from (_row(part.name, key, *result) for key, result in found.items())
+            yield [_row(part.name, key, *result) for key, result in found.items()]
     published = [name for name in PUBLISHED.values() if name in options.sets]
     for shown, part in published_parts(published, options.limit, build, SEED):
         found = _measured(part, names, options, embeddings, build)
-        yield from (_row(shown, key, *result) for key, result in found.items())
+        yield [_row(shown, key, *result) for key, result in found.items()]
 
 
 def _measured(

@@ -81,15 +81,20 @@ def write_page(results: Mapping[str, Any], docs: Path) -> None:
     """Write `evidence.md` and its charts into the folder of the docs."""
     shown = dict(draw_charts(results, docs / "pictures"))
     rows = results["rows"]
-    parts = [_INTRODUCTION.format(**results, packages=_packages(results["versions"]))]
+    parts = [_INTRODUCTION, *map(_run_line, results["runs"]), ""]
     for name, picture in shown.items():
         parts.append(f"## {name}\n\n![Answer recall against tokens, {name}](pictures/{picture.name})\n")
         parts.append(table([row for row in rows if row["set"] == name]) + "\n")
     (docs / "evidence.md").write_text("\n".join(parts), "utf-8")
 
 
-def _packages(versions: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in versions.items())
+def _run_line(run: Mapping[str, Any]) -> str:
+    packages = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+    return (
+        f"- `{run['command']}`: commit {run['commit']}, seed {run['seed']}, at most {run['limit'] or 'all'} questions of "
+        f"each graph, fewer if they cost more than {run['seconds']:.0f} CPU seconds. Embeddings: {run['embeddings']}. "
+        f"Python {run['python']}, {packages}."
+    )
 
 
 _INTRODUCTION = """\
@@ -101,8 +106,6 @@ answers that are an end of a taken fact. *Facts* is the share of the facts on th
 for which a method finds nothing counts 0. No language model, no examples and no training take part. Our methods are in
 bold. Methods with † link no entities themselves, and get the entities that our linker finds.
 
-`{command}` (commit {commit}, seed {seed}, at most {limit} questions of each graph; fewer if they cost more than
-{seconds:.0f} CPU seconds). Embeddings: {embeddings}. Versions: {packages}. CPU times are medians per question, on
-one core. A chart shows the eight best rivals at 150 tokens. `benchmarks/rivals/README.md` says how each rival was
-called, and which could not run.
+CPU times are medians per question, on one core. A chart shows the eight best rivals at 150 tokens.
+`benchmarks/rivals/README.md` says how each rival was called, and which could not run.
 """
