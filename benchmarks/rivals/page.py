@@ -90,9 +90,10 @@ def write_page(results: Mapping[str, Any], docs: Path) -> None:
 
 def _run_line(run: Mapping[str, Any]) -> str:
     packages = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+    limit = run["limit"] or "all"
     return (
-        f"- `{run['command']}`: commit {run['commit']}, seed {run['seed']}, at most {run['limit'] or 'all'} questions of "
-        f"each graph, fewer if they cost more than {run['seconds']:.0f} CPU seconds. Embeddings: {run['embeddings']}. "
+        f"- `{run['command']}`: commit {run['commit']}, seed {run['seed']}, at most {limit} questions of each graph, "
+        f"fewer if they cost more than {run['seconds']:.0f} CPU seconds. Embeddings: {run['embeddings']}. "
         f"Python {run['python']}, {packages}."
     )
 
