@@ -144,7 +144,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--limit", type=int, default=200, help="questions of each graph; 0 for all (default: 200)")
     parser.add_argument(
-        "--seconds", type=float, default=300, help="CPU seconds after which no more questions of a graph are asked"
+        "--seconds", type=float, default=120, help="CPU seconds after which no more questions of a graph are asked"
     )
     parser.add_argument("--choose", action="store_true", help="measure all settings, not the first alone")
     parser.add_argument("--output", type=Path, metavar="FILE", help="add the results to this file of JSON")
