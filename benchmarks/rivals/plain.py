@@ -36,7 +36,7 @@ def bm25(ground: Ground, method: str = "lucene", stopwords: str | None = "en") -
     ranker.index(tokens(ground.texts), show_progress=False)
 
     def find(question: str) -> list[Triple]:
-        words = tokens([question])[0]
+        words = tokens([question.replace("_", " ")])[0]  # as in the lines; embeddings split underscores themselves
         return ground.best(np.asarray(ranker.get_scores(words))) if words else []
 
     return find
