@@ -25,6 +25,9 @@ FindFacts = Callable[[str], Iterable[Triple]]
 #: No contestant need order more facts: the shortest facts have six tokens, and the largest budget is 1,500.
 MOST_FACTS = 250
 
+#: Beyond so many facts, rivals that look at very many facts for each fact they found take a step less.
+LARGE = 10_000
+
 
 class Ground:
     """One graph, and the parts that several contestants need. Each part is made when it is first used.

@@ -10,12 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmarks.rivals.contestants import MINILM, Contestant
-from benchmarks.rivals.ground import MOST_FACTS, FindFacts, Ground
+from benchmarks.rivals.ground import LARGE, MOST_FACTS, FindFacts, Ground
 from kg_retrievers import Triple
 from kg_retrievers.graph.verbalize import relation_words
-
-#: Beyond so many facts, rivals that look at every fact again for each fact they found take one step instead of two.
-LARGE = 10_000
 
 
 def llama_index(ground: Ground, embeddings: str = "static", top_k: int = 4, depth: int = 1) -> FindFacts:
