@@ -38,11 +38,11 @@ class Indexer:
         self.embeddings = _load(name)
         digest = blake2b(embed(self.embeddings, PROBES).tobytes(), digest_size=8).hexdigest()
         folder.mkdir(parents=True, exist_ok=True)
-        self._cache = EmbeddingCache(folder / f"{name}-{digest}.sqlite")
+        self.cache = EmbeddingCache(folder / f"{name}-{digest}.sqlite")
 
     def __call__(self, graph: KnowledgeGraph) -> GraphIndex:
         """Return the index of a graph."""
-        return GraphIndex.build(graph, self.embeddings, cache=self._cache)
+        return GraphIndex.build(graph, self.embeddings, cache=self.cache)
 
 
 def _load(name: EmbeddingsName) -> Embeddings:

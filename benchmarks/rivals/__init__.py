@@ -1,0 +1,1 @@
+"""Our methods and everything else that runs here without a key, side by side: `python -m benchmarks.rivals`."""

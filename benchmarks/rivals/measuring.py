@@ -1,0 +1,107 @@
+"""Recall within budgets of tokens, and what a question costs."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.rivals.ground import FindFacts, Ground, distinct
+from benchmarks.rivals.sets import Asked
+from benchmarks.zero_shot.measures import interval
+from kg_retrievers import Triple
+from kg_retrievers.graph.verbalize import approximate_tokens
+
+#: Tokens, as `approximate_tokens` counts them.
+BUDGETS = (50, 150, 500, 1_500)
+
+#: The budget at which intervals are stated and settings are chosen.
+MAIN_BUDGET = 150
+
+#: The fewest questions that are asked, whatever they cost.
+FEWEST = 20
+
+
+class Outcome(NamedTuple):
+    """One question asked.
+
+    Attributes:
+        answers: The share of the gold answers that are an end of a taken fact, at each budget.
+        facts: The share of the gold facts that are taken, at each budget; None if the gold facts are not known.
+        has_found: Whether there was any fact.
+        milliseconds: CPU time on all threads.
+    """
+
+    answers: tuple[float, ...]
+    facts: tuple[float, ...] | None
+    has_found: bool
+    milliseconds: float
+
+
+def taken(lines: Sequence[str], budget: int) -> int:
+    """Return how many facts, from the first, have a text within a budget of tokens.
+
+    Example:
+        >>> taken(["Her -> directed by -> Spike Jonze", "Her -> has genre -> Drama"], 12)
+        1
+    """
+    return (
+        bisect_right(range(len(lines) + 1), budget, key=lambda count: approximate_tokens("\n".join(lines[:count]))) - 1
+    )
+
+
+def outcome(found: Sequence[Triple], lines: Sequence[str], asked: Asked, milliseconds: float = 0.0) -> Outcome:
+    """Return the recalls of facts in their order."""
+    counts = [taken(lines, budget) for budget in BUDGETS]
+    ends = [{end for fact in found[:count] for end in (fact.head, fact.tail)} for count in counts]
+    facts = tuple(_share(asked.facts, found[:count]) for count in counts) if asked.facts else None
+    return Outcome(tuple(_share(asked.answers, keys) for keys in ends), facts, bool(found), milliseconds)
+
+
+def _share(gold: Collection[object], found: Iterable[object]) -> float:
+    wanted = set(gold)
+    return len(wanted.intersection(found)) / len(wanted)
+
+
+def ask_all(find: FindFacts, ground: Ground, questions: Sequence[Asked], seconds: float) -> list[Outcome]:
+    """Ask questions until they are all asked or have cost so many CPU seconds.
+
+    The first question is asked twice, and its first time does not count: it may compile or load.
+    """
+    if questions:
+        list(find(questions[0].text))
+    outcomes, spent = list[Outcome](), 0.0
+    for asked in questions:
+        began = time.process_time()
+        found = distinct(find(asked.text))
+        taken_s = time.process_time() - began
+        spent += taken_s
+        outcomes.append(outcome(found, [ground.line(one) for one in found], asked, 1_000 * taken_s))
+        if spent > seconds and len(outcomes) >= FEWEST:
+            break
+    return outcomes
+
+
+def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
+    """Return the means of outcomes as a row of the results."""
+    known = [one.facts for one in outcomes if one.facts is not None]
+    main = [one.answers[BUDGETS.index(MAIN_BUDGET)] for one in outcomes]
+    return {
+        "n": len(outcomes),
+        "answer_recall": _means([one.answers for one in outcomes]),
+        "interval": [round(end, 4) for end in interval(main)],
+        "n_with_gold_facts": len(known),
+        "triple_recall": _means(known) if known else None,
+        "found": round(sum(one.has_found for one in outcomes) / len(outcomes), 4),
+        "cpu_ms": round(median(one.milliseconds for one in outcomes), 2),
+        "cpu_ms_mean": round(sum(one.milliseconds for one in outcomes) / len(outcomes), 2),
+    }
+
+
+def _means(values: Sequence[Sequence[float]]) -> dict[str, float]:
+    means = np.asarray(values).mean(axis=0).tolist()
+    return {str(budget): round(mean, 4) for budget, mean in zip(BUDGETS, means, strict=True)}
