@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -19,8 +19,11 @@ from kg_retrievers.index import embed, link_question, linker_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Finds facts for a question, the best first. The facts are those of the graph, by the keys of their entities.
-FindFacts = Callable[[str], Iterable[Triple]]
+#: A fact of the graph, by the keys of its entities, or an entity without facts, by its key.
+Item = Triple | str
+
+#: Finds facts for a question, the best first, or for each budget of tokens.
+FindFacts = Callable[[str], Iterable[Item] | Mapping[int, Iterable[Item]]]
 
 #: No contestant need order more facts: the shortest facts have six tokens, and the largest budget is 1,500.
 MOST_FACTS = 250
@@ -79,8 +82,10 @@ class Ground:
                 found.setdefault(key, []).append(position)
         return found
 
-    def line(self, fact: Triple) -> str:
+    def line(self, fact: Item) -> str:
         """Return a fact as all contestants' facts are shown to a model."""
+        if isinstance(fact, str):
+            return readable(self.graph.label(fact))
         return triple_lines([fact], lambda key: readable(self.graph.label(key)))[0]
 
     def link(self, question: str) -> list[str]:
@@ -121,7 +126,7 @@ def best_first(scores: NDArray[np.floating], most: int = MOST_FACTS) -> list[int
     return [at for at in order.tolist() if scores[at] > 0]
 
 
-def distinct(facts: Iterable[Triple], most: int = MOST_FACTS) -> list[Triple]:
+def distinct(facts: Iterable[Item], most: int = MOST_FACTS) -> list[Item]:
     """Return the first facts, each once."""
-    seen: set[Triple] = set()
+    seen: set[Item] = set()
     return list(islice((one for one in facts if not (one in seen or seen.add(one))), most))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.rivals.ground import FindFacts, Ground, distinct
+from benchmarks.rivals.ground import FindFacts, Ground, Item, distinct
 from benchmarks.rivals.sets import Asked
 from benchmarks.zero_shot.measures import interval
-from kg_retrievers import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 #: Tokens, as `approximate_tokens` counts them.
@@ -54,12 +53,12 @@ def taken(lines: Sequence[str], budget: int) -> int:
     )
 
 
-def outcome(found: Sequence[Triple], lines: Sequence[str], asked: Asked, milliseconds: float = 0.0) -> Outcome:
-    """Return the recalls of facts in their order."""
-    counts = [taken(lines, budget) for budget in BUDGETS]
-    ends = [{end for fact in found[:count] for end in (fact.head, fact.tail)} for count in counts]
-    facts = tuple(_share(asked.facts, found[:count]) for count in counts) if asked.facts else None
-    return Outcome(tuple(_share(asked.answers, keys) for keys in ends), facts, bool(found), milliseconds)
+def outcome(found: Sequence[Sequence[Item]], line: Callable[[Item], str], asked: Asked, ms: float = 0.0) -> Outcome:
+    """Return the recalls of facts in their order, those of each budget."""
+    shown = [facts[: taken([line(one) for one in facts], budget)] for facts, budget in zip(found, BUDGETS, strict=True)]
+    ends = [{end for one in facts for end in ([one] if isinstance(one, str) else one[::2])} for facts in shown]
+    known = tuple(_share(asked.facts, facts) for facts in shown) if asked.facts else None
+    return Outcome(tuple(_share(asked.answers, keys) for keys in ends), known, any(found), ms)
 
 
 def _share(gold: Collection[object], found: Iterable[object]) -> float:
@@ -77,10 +76,11 @@ def ask_all(find: FindFacts, ground: Ground, questions: Sequence[Asked], seconds
     outcomes, spent = list[Outcome](), 0.0
     for asked in questions:
         began = time.process_time()
-        found = distinct(find(asked.text))
-        taken_s = time.process_time() - began
+        found = find(asked.text)
+        facts = [distinct(found[budget] if isinstance(found, Mapping) else found) for budget in BUDGETS]
+        taken_s = (time.process_time() - began) / (len(BUDGETS) if isinstance(found, Mapping) else 1)
         spent += taken_s
-        outcomes.append(outcome(found, [ground.line(one) for one in found], asked, 1_000 * taken_s))
+        outcomes.append(outcome(facts, ground.line, asked, 1_000 * taken_s))
         if spent > seconds and len(outcomes) >= FEWEST:
             break
     return outcomes

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import kg_retrievers
+from langchain_core.documents import Document
+
 from benchmarks.rivals.contestants import Contestant
 from benchmarks.rivals.ground import FindFacts, Ground, distinct
 from benchmarks.rivals.measuring import BUDGETS
 from kg_retrievers import GraphIndex, Triple
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import KGRetrieversError
+from kg_retrievers.graph.verbalize import lone_entities_of
 from kg_retrievers.methods import registry
 
 
@@ -26,11 +28,6 @@ def _union(index: GraphIndex) -> BaseKGRetriever:
     return registry.UNION.load_retriever().of(*members)
 
 
-def _for_all_budgets(index: GraphIndex) -> BaseKGRetriever:
-    retriever: BaseKGRetriever = kg_retrievers.KGRetriever.from_index(index, max_tokens=max(BUDGETS))
-    return retriever
-
-
 #: What makes each retriever from an index.
 RETRIEVERS: dict[str, Callable[[GraphIndex], BaseKGRetriever]] = {
     "SimGRAG": _method("simgrag"),
@@ -41,22 +38,34 @@ RETRIEVERS: dict[str, Callable[[GraphIndex], BaseKGRetriever]] = {
     "Neighborhood, 1 hop": _method("neighborhood"),
     "Neighborhood, 2 hops": _method("neighborhood", max_hops=2),
 }
-if hasattr(kg_retrievers, "KGRetriever"):
-    RETRIEVERS = {"KGRetriever": _for_all_budgets, **RETRIEVERS}
 
 
 def _find_facts(make: Callable[[GraphIndex], BaseKGRetriever], ground: Ground) -> FindFacts:
     retriever = make(ground.index)
 
-    def find(question: str) -> list[Triple]:
+    def find(question: str) -> list[Triple | str]:
         try:
             documents = retriever.invoke(question, on_refusal="raise")
         except KGRetrieversError:  # a refusal: no facts
             return []
-        return distinct(Triple(*triple) for document in documents for triple in document.metadata["triples"])
+        return distinct(item for document in documents for item in _items(document))
 
     return find
 
 
+def _items(document: Document) -> list[Triple | str]:
+    """Return the facts of a Document, and the entities without facts, which its text lists."""
+    return [*(Triple(*triple) for triple in document.metadata["triples"]), *lone_entities_of(document)]
+
+
+def _find_within_budgets(ground: Ground) -> FindFacts:
+    makers = {budget: _method("kg", max_tokens=budget) for budget in BUDGETS}
+    finders = {budget: _find_facts(make, ground) for budget, make in makers.items()}
+    return lambda question: {budget: find(question) for budget, find in finders.items()}
+
+
 #: Our methods at their defaults. KAPING gives as many facts as the largest budget holds.
-OURS = {name: Contestant(partial(_find_facts, make), is_ours=True) for name, make in RETRIEVERS.items()}
+OURS = {
+    "KGRetriever": Contestant(_find_within_budgets, is_ours=True),
+    **{name: Contestant(partial(_find_facts, make), is_ours=True) for name, make in RETRIEVERS.items()},
+}

@@ -43,9 +43,11 @@ def test_gold_facts_are_those_of_walks_that_reach_an_answer() -> None:
 
 def test_answers_count_at_either_end_of_a_fact_and_nothing_found_counts_zero() -> None:
     asked = Asked("?", ("Drama", "Adaptation"), frozenset(FACTS[:2]))
-    found = outcome(FACTS[1:3], ["Her -> has genre -> Drama", "Adaptation -> directed by -> Spike Jonze"], asked)
+    found = outcome([FACTS[1:3]] * 4, " ".join, asked)
     assert (found.answers, found.facts) == ((1.0,) * 4, (0.5,) * 4)
-    assert outcome([], [], asked).answers == (0.0,) * 4
+    assert outcome([[]] * 4, " ".join, asked).answers == (0.0,) * 4
+    alone = outcome([["Drama"]] * 4, str, asked)
+    assert (alone.answers, alone.facts) == ((0.5,) * 4, (0.0,) * 4)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ UNANSWERABLE = Question("Who composed Amélie?", seed_entities=("Amélie",), ans
 
 #: For each method, what its worked examples show: a reply with the cast, and one that finds nothing.
 REPLIES = {
+    "kg": (" [1]\nAnswer: {}", "\nAnswer: not available", "; "),
     "simgrag": (
         " The evidence names the cast [1].\nAnswer: {}",
         " No composer.\nAnswer: The evidence does not say.",
