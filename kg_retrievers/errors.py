@@ -25,7 +25,8 @@ class Hints(TypedDict, total=False):
 
 #: Begins messages for programmers: the classes or functions that raised them.
 _WHO = re.compile(
-    r"(?:(?:[A-Z]\w*[a-z][A-Z]\w*(?:\.\w+)?|Pattern|Operation|render|(?:match|parse)_pattern|check_meant): )+"
+    r"(?:(?:[A-Z]\w*(?:[a-z][A-Z]\w*|Retriever)(?:\.\w+)?"
+    r"|Pattern|Operation|render|(?:match|parse)_pattern|check_meant): )+"
 )
 
 
@@ -82,8 +83,9 @@ class KGRetrieversError(Exception):
 
     @property
     def hints(self) -> dict[str, str]:
-        """The hints for Python and the shell by name, for an error that passes this one on."""
-        return {"hint_python": self.hint_python, "hint_shell": self.hint_shell}
+        """The hints by name, for an error that passes this one on."""
+        own = {"hint_agent": self.hint_agent} if "hint_agent" in vars(self) else {}
+        return {"hint_python": self.hint_python, "hint_shell": self.hint_shell, **own}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle whatever the subclass takes, so that an error comes out of another process as it went in."""

@@ -68,6 +68,7 @@ def refused(question: str, refusal: RefusalError) -> results.Answer:
 def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answer:
     """Return the answer of a cited answer chain from these Documents as a result."""
     answers, citations = _named_answers(cited["answers"], documents), cited["citations"]
+    answering = [one for one in documents if one.metadata["answers"] or one.metadata.get("value") is not None]
     return results.Answer(
         answer=cited["answer"],
         answers=answers[:MOST_ITEMS],
@@ -84,7 +85,7 @@ def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answ
         supported=cited.get("supported"),
         confidence=documents[0].metadata["confidence"],
         value=value_of(cited.get("value")),
-        truncated=any(document.metadata["truncated"] for document in documents),
+        truncated=any(one.metadata["truncated"] for one in answering or documents[:1]),
         left_out=max(len(answers) - MOST_ITEMS, 0) + max(len(citations) - MOST_ITEMS, 0),
     )
 

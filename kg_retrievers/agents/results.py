@@ -142,7 +142,7 @@ class FoundEntities(Result):
 
     def go_on(self) -> str:
         """Return how an agent sees what was left out."""
-        return "Call search_entities with more of the name, or with a type."
+        return "Call search_entities with more of the name, with a type, or with a greater limit."
 
 
 class Chain(Part):

@@ -32,6 +32,7 @@ from kg_retrievers.agents.state import Budget, WorkflowOutput, state_types
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.answer import Answerer, CitingModel, choose_answerer
 from kg_retrievers.chains.evidence import check_token_budget
+from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -291,6 +292,20 @@ class WorkflowBuilder:
         return Workflow(retriever=retriever, optional_inputs=self.optional, **attributes)
 
 
+def _after_search(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return where a workflow goes behind a search: an unsure result goes on to the fallback, too."""
+
+    def route(state: Mapping[str, Any]) -> str:
+        documents = state.get("documents")
+        if state.get("draft"):
+            return "check_citations"
+        if documents and not (otherwise == "fallback" and why_unsure(documents)):
+            return "verbalize"
+        return "refuse" if state.get("stopped") and not documents else otherwise
+
+    return route
+
+
 def build_workflow(
     retriever: BaseKGRetriever,
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
@@ -371,18 +386,10 @@ def build_workflow(
         asked[f"{second}-2" if second in asked else second] = fallback
     builder.add_answering(evidence_style, max_tokens, count_tokens, asked)
 
-    def found(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
-        def route(state: Mapping[str, Any]) -> str:
-            if state.get("draft"):
-                return "check_citations"
-            return "verbalize" if state.get("documents") else "refuse" if state.get("stopped") else otherwise
-
-        return route
-
     if fallback is not None:
         builder.add_fallback(fallback, [*asked][-1])
-        graph.add_conditional_edges("fallback", found("refuse"), ["verbalize", "check_citations", "refuse"])
-        graph.add_conditional_edges(last, found("fallback"), ["verbalize", "fallback", "refuse"])
+        graph.add_conditional_edges("fallback", _after_search("refuse"), ["verbalize", "check_citations", "refuse"])
+        graph.add_conditional_edges(last, _after_search("fallback"), ["verbalize", "fallback", "refuse"])
     else:
-        graph.add_conditional_edges(last, found("refuse"), ["verbalize", "refuse"])
+        graph.add_conditional_edges(last, _after_search("refuse"), ["verbalize", "refuse"])
     return builder.compile(retriever, checkpointer, interrupt_before)

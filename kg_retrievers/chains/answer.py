@@ -23,7 +23,7 @@ from kg_retrievers.chains.evidence import (
     evidence_of,
     show_evidence,
 )
-from kg_retrievers.core.documents import result_text, tell_ambiguous_names
+from kg_retrievers.core.documents import result_text, tell_ambiguous_names, why_unsure
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.refusals import summarize_failures
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
@@ -70,8 +70,7 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
 
 def explain_no_target(input: AnswerInput) -> str:
     """Return the answer if the evidence proposes none, with why it does not, or why other retrievers found nothing."""
-    why = (input["documents"][0].metadata.get("details") or {}).get("why", "")
-    return " ".join(filter(None, [NO_TARGET, as_data(why), input.get("refusals")]))
+    return " ".join(filter(None, [NO_TARGET, as_data(why_unsure(input["documents"])), input.get("refusals")]))
 
 
 def refusal_text(input: AnswerInput) -> str:

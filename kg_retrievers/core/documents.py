@@ -36,6 +36,12 @@ def result_value(documents: Sequence[Document]) -> Any:
     return documents[0].metadata.get("value") if documents else None
 
 
+def why_unsure(documents: Sequence[Document]) -> str:
+    """Return why the first Document proposes no answer; nothing if it does, or if nobody said why."""
+    details = documents[0].metadata.get("details") if documents else None
+    return str((details or {}).get("why", ""))
+
+
 def result_answers(metadata: Mapping[str, Any]) -> list[str]:
     """Return the answers of a Document as texts: the labels of entities, else what the operation gave.
 

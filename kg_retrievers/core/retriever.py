@@ -27,6 +27,7 @@ from kg_retrievers.core.documents import (
     note_readings,
     tell_ambiguous_names,
     top_answers,
+    why_unsure,
 )
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE
 from kg_retrievers.core.prompts import AnswerPrompt, prompt_problem
@@ -366,7 +367,8 @@ class BaseKGRetriever(BaseRetriever):
 
         def shown(documents: list[Document]) -> tuple[str, list[Document]]:
             evidence = "\n\n".join(document.page_content for document in documents)
-            parts = [TOOL_MESSAGE.format(evidence=evidence), tell_ambiguous_names(documents)]
+            unsure = as_data_lines(why_unsure(documents))
+            parts = [unsure, TOOL_MESSAGE.format(evidence=evidence), tell_ambiguous_names(documents)]
             return "\n\n".join(filter(None, parts)), documents
 
         def search(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:

@@ -48,6 +48,7 @@ class PatternWriter(ABC):
     attributes: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
     absent_count: int = field(default=0, init=False)
+    condition_count: int = field(default=0, init=False)
 
     #: How variables begin.
     sign: ClassVar[str] = ""
@@ -343,7 +344,8 @@ class CypherWriter(PatternWriter):
         if not wanted or (self.dialect == "ladybug" and not is_alone):
             return []
         properties = ChainMap(*(dict(one.properties) for one in held))
-        first = len(self.parameters)
+        first = self.condition_count
+        self.condition_count += len(wanted)
         found = conditions_on(here, wanted, properties, self.dialect, first)
         if found is None:
             return ["false"]

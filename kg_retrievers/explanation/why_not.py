@@ -59,6 +59,7 @@ class Limit(NamedTuple):
 LIMITS = (
     Limit("min_confidence", (0.0,), "the question is not understood surely enough"),
     Limit("k", (MAX_K,), "others rank higher"),
+    Limit("max_tokens", "more", "other facts are likelier to hold the answer"),
     Limit("max_hops", "farther", "the entity is farther away"),
     Limit("member_k", (MAX_K,), "others rank higher among the results of a member"),
     Limit("max_nodes", "more", "too many entities are nearer"),

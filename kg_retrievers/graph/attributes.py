@@ -304,6 +304,13 @@ def _checked_validity(validity: tuple[str, str], names: Sequence[str]) -> tuple[
     if isinstance(validity, str) or len(validity) != 2:
         raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
     is_default = tuple(validity) == VALIDITY
+    if is_default and not {*VALIDITY} & {*names}:
+        raise InvalidArgumentError(
+            f"view: as_of reads the attributes {VALID_FROM!r} and {VALID_TO!r}, but no fact has them. "
+            f"Attributes: {listed(names) or 'none'}.",
+            hint_python='Name those of your graph: validity=("since", "until").',
+            hint_shell="Name those of your graph: --validity since until.",
+        )
     for name in validity:
         if not (is_default and (VALID_FROM in names or VALID_TO in names)):
             _check_name(name, names)

@@ -208,9 +208,6 @@ UNION = Method(
     paper="Mavromatis and Karypis, arXiv:2405.20139, section 4.5",
 )
 
-#: The method that is asked where none is named.
-DEFAULT = METHODS[1]
-
 
 def entries() -> tuple[Entry, ...]:
     """Return everything in the table: the methods, their union, and what answers."""
@@ -253,6 +250,10 @@ def find_method(name: str) -> Method:
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 
+#: The method that is asked where none is named.
+DEFAULT = find_method("simgrag")
+
+
 def find_methods(names: str) -> tuple[Method, ...]:
     """Return the methods of one name, or of several joined by `SEPARATOR`.
 
@@ -286,7 +287,9 @@ def trained_retriever(index: GraphIndex, model: Any) -> BaseKGRetriever:
         if name in method.names if name else isinstance(model, method.load_model()):
             return method.load_retriever()(index, model=model)
     wanted = " or ".join(method.name for method in trained)
-    raise InvalidArgumentError(f"wanted a trained model of {wanted}, or its folder, but got {name or model!r:.100}.")
+    raise InvalidArgumentError(
+        f"trained_retriever: wanted a trained model of {wanted}, or its folder, but got {name or model!r:.100}."
+    )
 
 
 def joined_names(methods: Iterable[Method]) -> str:

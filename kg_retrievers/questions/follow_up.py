@@ -35,6 +35,7 @@ from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.hints import looks_foreign
 from kg_retrievers.index.names import Mention
 from kg_retrievers.questions.casual import ASKING, outside
+from kg_retrievers.questions.question_forms.forms import base_of
 from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.questions.reading import TypeNouns
 from kg_retrievers.questions.self_questions.english import type_noun, verb_of
@@ -468,6 +469,9 @@ class _Scene:
         asked = _AMONG.fullmatch(question)
         turn = next((one for one in reversed(self.turns) if self._asks_for_several(one)), None)
         if asked is None or turn is None or self._named_surely(question):
+            return None
+        most = asked["most"] or ""
+        if most.endswith("est") and base_of(most.casefold(), "est") is None:  # "the guest"
             return None
         them, rest = self._described(turn["question"]), asked["rest"] or f"is the {asked['most']}"
         return self._likeliest(question, {them: f"which of {them} {rest}?"}) if them else None

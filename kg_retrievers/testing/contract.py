@@ -426,7 +426,8 @@ class RetrieverContract(RetrieversIntegrationTests):
             documents = retriever.invoke(self.question)
         except errors.LowConfidenceError:
             documents = []
-        proposed = [document.metadata for document in documents if document.metadata["answers"]]
+        found = [document.metadata for document in documents]
+        proposed = [metadata for metadata in found if metadata["answers"] or metadata["value"] is not None]
         assert {metadata["confidence"] for metadata in proposed} <= {None, 1.0}
         assert retriever.invoke(self.question, min_confidence=0)
         with pytest.raises(errors.InvalidArgumentError, match="min_confidence"):

@@ -21,7 +21,7 @@ from kg_retrievers.database.safety import check_read_only
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.database.sparql.executor import SparqlExecutor
 from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
-from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
+from kg_retrievers.graph import FactAttribute, KnowledgeGraph, Known, Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Condition
 
 Databases = Sequence[tuple[KnowledgeGraph, LadybugExecutor | SparqlExecutor]]
@@ -137,6 +137,22 @@ def test_text_for_neo4j() -> None:
     )
     assert parameters == {"n2": "her", "n3": "Ann"}
     check_read_only(query, parameters=parameters, labels=["Film", "a `Person`"], relations=["DIRECTED"])
+
+
+def test_each_condition_on_an_attribute_has_a_parameter_of_its_own() -> None:
+    person, film = Unknown("person"), Unknown("film")
+    attributes = [
+        FactAttribute(0, "role", "role"),
+        FactAttribute(0, "scenes", "scenes"),
+        FactAttribute(1, "budget", "cost"),
+    ]
+    conditions = [Condition("role", "=", "Neo"), Condition("scenes", ">", "20"), Condition("cost", ">", "100")]
+    triples = (person, "DIRECTED", film), (Known("Ann"), "DIRECTED", film)
+    pattern = Pattern.of(*triples, target="film", attributes=attributes, conditions=conditions)
+    query, parameters = render(pattern, SCHEMA, "neo4j", attributes=True)
+    limits = {name: value for name, value in parameters.items() if name.startswith("limit")}
+    assert sorted(limits.values()) == [20.0, 100.0]
+    assert all(query.count(f"${name} ") + query.count(f"${name}\n") >= 1 for name in limits)
 
 
 def test_what_cannot_be_rendered() -> None:

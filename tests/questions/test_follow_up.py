@@ -110,6 +110,7 @@ def companies() -> FollowUpReader:
         (JONZE, "Which one was released first?", "which of the films that Spike Jonze directed was released first?"),
         (OLDEST, "and the newest?", "which of the films that Spike Jonze directed is the newest?"),
         (OLDEST, "who stars in it?", "who stars in Being John Malkovich?"),
+        (JONZE, "what about the guest?", "what about the guest?"),
     ],
 )
 def test_films(films: FollowUpReader, turns: list[Turn], question: str, whole: str) -> None:

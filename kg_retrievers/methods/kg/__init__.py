@@ -1,1 +1,1 @@
-"""The default: the facts that most likely hold the answer, for a budget of tokens."""
+"""The sure answer, and the facts that most likely hold it otherwise, for a budget of tokens."""

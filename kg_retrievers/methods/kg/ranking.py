@@ -51,7 +51,7 @@ class FoundFacts(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name in the details of evidence."""
         return f"{self.part} {self.position}" if self.position else self.part
 
 

@@ -1,6 +1,6 @@
-"""KGRetriever: what the question is read to ask for, and the facts that most likely hold the answer otherwise.
+"""KGRetriever: answers what it reads surely, and adds the facts that most likely hold the answer otherwise.
 
-The default of this package, not on arXiv. The answer is that of SimGRAG's matcher over the readings of
+A method of this package, not on arXiv. The answer is that of SimGRAG's matcher over the readings of
 `QuestionReader`. The facts around the question's entities are as in the other methods, those near in meaning as in
 KAPING.
 """
@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate, takewhile
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,12 +21,13 @@ from pydantic import Field
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
-from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
-from kg_retrievers.errors import EntityLinkingError, KGRetrieversError, NoEvidenceError, RefusalError
+from kg_retrievers.core.stages import MAX_K, MIN_CONFIDENCE, Body, Call, QuestionShape, RetrievalState, Stage, Steps
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, NoEvidenceError, PatternError, RefusalError
 from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.verbalize import approximate_tokens, lone_entities_of, words_with
+from kg_retrievers.graph.verbalize import LONE_ENTITIES, approximate_tokens, lone_entities_of, words_with
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.linking import tell_unknown_answer
 from kg_retrievers.methods.kg.ranking import (
     FEATURES,
     READINGS,
@@ -38,12 +40,14 @@ from kg_retrievers.methods.kg.ranking import (
 from kg_retrievers.methods.registry import trained_retriever
 from kg_retrievers.methods.simgrag.retriever import SimGRAGRetriever
 from kg_retrievers.questions.labelling import label_examples
-from kg_retrievers.questions.pattern_parts import pattern_part
 from kg_retrievers.questions.reader import QuestionReader, ReaderFields, reader_arguments
 from kg_retrievers.questions.reading import Reading, pattern_of
 
 #: The tokens of the evidence of a question.
 MAX_TOKENS = 500
+
+#: As many Documents as single facts may need.
+K = 1_000
 
 #: How many steps around the entities of a question facts are looked for, and among how many entities.
 MAX_HOPS, MAX_NODES = 2, 2_000
@@ -52,8 +56,8 @@ MAX_HOPS, MAX_NODES = 2, 2_000
 #: `4 * dimension` bytes each, and are made with the first question.
 EVERYWHERE = 20_000
 
-#: Larger graphs are so only for questions without an entity, up to this size. Beyond, facts around the names nearest to
-#: the question stand for them.
+#: Larger graphs are searched whole only for questions without an entity, up to this size. Beyond, facts around the
+#: names nearest to the question stand for them.
 EMBEDDED = 200_000
 
 #: How many names stand for the entities of a question without any.
@@ -74,7 +78,7 @@ class KGState(RetrievalState, total=False):
 
     #: What the question may ask for, the likeliest first, as `Pattern.to_dict` writes it.
     readings: list[dict[str, Any]]
-    #: What the first reading gives if it is sure, as metadata of Documents; else nothing.
+    #: What the first reading gives, as metadata of Documents. Empty if it is not sure.
     found: list[dict[str, Any]]
     #: Why it gives nothing; empty if it does, or if there is none.
     why: str
@@ -91,8 +95,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     names what found each. Without a sure reading there is only the second Document, whose confidence is that of the
     likeliest reading; `details["why"]` says why it is not taken.
 
-    The texts of all Documents together have at most `max_tokens` tokens. Facts beyond are left out; the answers of a
-    sure reading are always complete.
+    The texts of all Documents together have at most `max_tokens` tokens, unless a single fact or the table of an
+    operation has more. Facts beyond are left out. The answers of a sure reading are always complete.
 
     Cost: that of `SimGRAGRetriever`, and some milliseconds for the other facts.
 
@@ -113,18 +117,18 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities", "open"})
     operations: ClassVar[bool] = True
 
-    #: Reads the question and finds what a reading asks for.
+    #: Reads the question, and finds what fits its readings.
     matcher: SimGRAGRetriever = MADE
     #: Trained retrievers whose facts join in.
     members: tuple[BaseKGRetriever, ...] = ()
     #: Ranks the facts that no sure reading has.
     ranker: FactRanker = Field(default_factory=fact_ranker)
-    #: The most tokens of all Documents together.
+    #: The most tokens of all Documents together; a single fact or a table of results may have more.
     max_tokens: int = Field(default=MAX_TOKENS, ge=FEWEST_TOKENS, strict=True)
     #: Counts the tokens of a text; see `verbalize`.
     count_tokens: Callable[[str], int] = approximate_tokens
-    #: The number of Documents: the sure evidence and the further facts.
-    k: int = Field(default=2, ge=1)
+    #: The most Documents; two at most if each holds a subgraph.
+    k: int = Field(default=K, ge=1, le=MAX_K)
     #: Always the neighbourhood of the question's entities, or the whole of a small graph.
     scope: Literal["neighborhood"] = "neighborhood"
     #: What one Document holds.
@@ -150,10 +154,31 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             made["members"] = (*fields.get("members", ()), trained_retriever(index, model))
         if fields.get("matcher") is None:
             labelled = None if examples is None else label_examples(index, examples)
+            if labelled is not None and not any(one.pattern for one in labelled):
+                raise InvalidArgumentError(
+                    f"{cls.__name__}: none of {len(labelled)} examples has a pattern, or an answer near an entity that "
+                    f"it names. Answers are keys of the graph.{tell_unknown_answer(index, labelled)}"
+                )
             reader = reader_arguments(fields)
             return made | {"matcher": SimGRAGRetriever.from_index(index, llm=llm, examples=labelled, **reader)}
         cls._check_made_once("matcher", llm, examples)
         return made
+
+    def model_post_init(self, context: Any) -> None:
+        """Check that the matcher and the members are on the same graph.
+
+        Raises:
+            InvalidArgumentError: If not, or if the matcher gives single facts.
+        """
+        super().model_post_init(context)
+        for one in (self.matcher, *self.members):
+            if not self.index.has_graph_of(one.index):
+                raise InvalidArgumentError(
+                    f"{type(self).__name__}: its {type(one).__name__} is on another graph or view. Build both on one "
+                    "index."
+                )
+        if self.matcher.granularity != "subgraph":
+            raise InvalidArgumentError(f'{type(self).__name__}: its matcher needs granularity="subgraph".')
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -171,18 +196,16 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return {**self.matcher.prompts, "answer": self.answer_prompt}
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
-        """As in the base; for matching, what the likeliest reading needs, and for ranking, what it found, too."""
+        """Fetch what the reader, the matcher and the ranker need of a connected graph."""
+        if "readings" not in state:
+            return self.matcher.part(state)
         if "found" not in state:
-            with suppress(RefusalError):
-                for row in state.get("readings", ())[:1]:
-                    return pattern_part(self.index, Pattern.from_dict(row), state.get("seed_entities", ()))
-            return super().part(state)
-        self._check_scope()
+            return self.matcher.part({**state, "pattern": state["readings"][0]}) if state["readings"] else self.index
         sure = [_evidence(row) for row in state["found"]]
-        keys = {key for one in sure for triple in one.triples for key in (triple.head, triple.tail)}
-        keys |= {key for one in sure for key in (*one.answers, *lone_entities_of(one))}
-        around = self.part_request(tuple(sorted(self._entities(state, sure)[0])))
-        return self.index.part(around._replace(also=tuple(sorted(keys))))
+        facts = [triple for one in sure for triple in one.triples]
+        keys = [key for one in sure for key in (*one.answers, *lone_entities_of(one))]
+        around = self.index.part(self.part_request(tuple(sorted(self._entities(state, sure)[0]))))
+        return around.holding([*keys, *(key for one in facts for key in (one.head, one.tail))], facts)
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; readings may be `Pattern`s or their dictionaries, and are read like a model's.
@@ -190,6 +213,10 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         Whoever gives them is sure of the first: its confidence is None.
         """
         if (given := inputs.get("readings")) is not None:
+            if not isinstance(given, list | tuple):
+                raise InvalidArgumentError(
+                    f"{type(self).__name__}: readings is a list of patterns, but got {given!r:.100}."
+                )
             read = [one if isinstance(one, Pattern) else Pattern.from_dict(one) for one in given]
             first = [replace(one, confidence=None, truncated=False) for one in read[:1]]
             inputs = {**inputs, "readings": [one.to_dict() for one in (*first, *read[1:])]}
@@ -215,54 +242,61 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         except RefusalError as refusal:
             why = refusal.plain_message
             return {"found": [], "why": why[:1].upper() + why[1:]}
-        return {"found": [one.metadata for one in documents], "why": ""}
+        why = "" if documents else f"Nothing in the graph fits {state['question']!r:.200}."
+        return {"found": [one.metadata for one in documents], "why": why}
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `answers` and `documents`."""
-        sure = [self._cut(_evidence(row), self.max_tokens) for row in state["found"]]
-        evidence = [*sure, *self._further(state, sure)]
+        sure = [_evidence(row) for row in state["found"]]
+        shown = [self._cut(one, self.max_tokens) for one in sure]
+        left = self.max_tokens - sum(map(self._tokens, shown))
+        evidence = [*shown, *self._further(state, sure, left)]
         if not evidence:
             self.link(state["question"])  # raises if no entity is found
             raise NoEvidenceError(f"{type(self).__name__}: nothing in the graph fits {state['question']!r:.200}.")
-        return self.results(state, evidence)
+        found = self.results(state, evidence)
+        for document in found["documents"]:  # a cut neighbourhood says nothing of them
+            if "parts" not in document.metadata["details"]:
+                document.metadata["truncated"] = shown[0].truncated
+        return found
 
-    def _further(self, state: KGState, sure: Sequence[Evidence]) -> Iterator[Evidence]:
+    def _further(self, state: KGState, sure: Sequence[Evidence], left: int) -> Iterator[Evidence]:
         """Yield the facts beside the sure evidence, as one piece of evidence or one for each, within the budget."""
         graph, seeds = self.graph, self._entities(state, sure)[0]
         found = list(self._found(state, sure, seeds))
         candidates = self._compared(gather(found), state, sure)
         shares = self.ranker.probabilities(candidates.features)
-        order = np.argsort(-shares, kind="stable")
-        if sure:
-            order = order[~np.isin(candidates.ids[order], found[0].ids)]
-        left = self.max_tokens - sum(map(self._tokens, sure))
-        order, more = order[: max(left, 0) // FEWEST_TOKENS].tolist(), len(order)
-        facts = self.facts_of(candidates.ids[order])
-        if not facts:
-            return
-        said = words_with({fact: graph.attributes(fact) for fact in facts} if graph.attribute_names else {})
-        shown = verbalize(facts, style=self.style, label=graph.label, said=said, max_tokens=left).shown
+        told = {triple for one in sure for triple in one.triples}
+        order = np.argsort(-shares, kind="stable")[: len(told) + max(left, 0) // FEWEST_TOKENS]
+        ranked = zip(self.facts_of(candidates.ids[order]), order.tolist(), strict=True)
+        pairs = [(fact, row) for fact, row in ranked if fact not in told]
+        count = self._fitting_in([fact for fact, _ in pairs], left)
+        count = count or int(not sure and bool(pairs))  # one fact at least
         first = next(iter(state["readings"]), {})
-        likely = None if sure else first.get("confidence") or 0.0
+        likely = first.get("confidence") or 0.0
+        if sure or likely >= MIN_CONFIDENCE:  # nothing fits the sure reading
+            likely = None if sure else 0.0
         top = min((one.score for one in sure), default=1.0)
-        rows = [
-            (fact, min(float(shares[row]), top), found[candidates.parts[row]].name)
-            for fact, row in zip(facts[:shown], order, strict=False)
-        ]
+        rows = [(fact, min(float(shares[row]), top), found[candidates.parts[row]].name) for fact, row in pairs[:count]]
         entities = [[graph.label(key), key] for key in seeds]
         for some in [[row] for row in rows] if self.granularity == "triple" else [rows] * bool(rows):
             triples, scores, parts = zip(*some, strict=True)
             details = {"entities": entities, "parts": list(parts)} | ({"why": state["why"]} if state["why"] else {})
-            yield Evidence(triples, scores[0], truncated=shown < more, confidence=likely, details=details)
+            yield Evidence(
+                triples,
+                scores[0],
+                truncated=count < len(candidates.ids) - len(told),
+                confidence=likely,
+                details=details,
+            )
 
     def candidates(self, question: str, seed_entities: Sequence[str] = ()) -> Candidates:
         """Return the facts among which the evidence of a question is chosen, as the ranker sees them."""
         state: Any = self.initial_state(question, seed_entities=list(seed_entities) or None)
         for stage in self.stages[:-1]:
             state |= stage.run.invoke(state)
-        sure = [_evidence(row) for row in state["found"]]
-        found = self._found(state, sure, self._entities(state, sure)[0])
-        return self._compared(gather(list(found)), state, sure)
+        found = self._found(state, (), self._entities(state, ())[0])
+        return self._compared(gather(list(found)), state, ())
 
     def _entities(self, state: Mapping[str, Any], sure: Sequence[Evidence]) -> tuple[list[str], str]:
         """Return the entities that the question and its sure reading name, and the question without their names."""
@@ -274,9 +308,13 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return list(dict.fromkeys([*keys, *named])), masked
 
     def _found(self, state: KGState, sure: Sequence[Evidence], seeds: Sequence[str]) -> Iterator[FoundFacts]:
-        """Yield the facts that each part finds."""
+        """Yield the facts that each part finds beside the sure evidence."""
         question = state["question"]
+        if not len(self.graph):
+            return
         for position, row in enumerate(state["readings"][:READINGS], 1):
+            if sure and position == 1:
+                continue
             ids, holds = self._fitting(Pattern.from_dict(row), question)
             yield FoundFacts("reading", ids, position, holds)
         for member in self.members if seeds else ():
@@ -297,6 +335,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         """Return candidates with the cosines of the question and of the facts and their relations."""
         seeds, masked = self._entities(state, sure)
         features, ids = candidates.features.copy(), candidates.ids
+        if not len(ids):
+            return candidates
         relations = self.index.relation_vectors @ self.index.embed([masked])[0]
         features[:, FEATURES.index("relation")] = relations[self.graph.edges[ids][:, 1]]
         if self._compares_all(seeds):
@@ -313,7 +353,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         The last facts of a walk come first. None if something in the reading cannot be carried out.
         """
         ids = answers = np.empty(0, np.int64)
-        with suppress(KGRetrieversError):
+        with suppress(RefusalError, PatternError):
             if pattern.operation or pattern.attributes:
                 for one in self.matcher.match(pattern, 1, question=question)[:1]:
                     ids = self._ids(one.triples[:MOST_FACTS])
@@ -339,24 +379,40 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return FoundFacts("around", around.triples[near].astype(np.int64), hops=hops[near])
 
     def _cut(self, evidence: Evidence, tokens: int) -> Evidence:
-        """Return evidence with as many of its facts as its text may hold, at least one; those with answers first."""
-        if self._tokens(evidence) <= tokens or not evidence.triples:
+        """Return evidence with as many of its facts as its text may hold, at least one; those with answers first.
+
+        Entities without facts are left out, too. The table of an operation stays whole.
+        """
+        alone, answers = lone_entities_of(evidence), set(evidence.answers)
+        if self._tokens(evidence) <= tokens or not (evidence.triples or alone):
             return evidence
         details = {name: value for name, value in evidence.details.items() if name != "paths"}
-        answers = set(evidence.answers)
         triples = sorted(evidence.triples, key=lambda triple: answers.isdisjoint((triple.head, triple.tail)))
 
         def first(count: int) -> Evidence:
-            return replace(evidence, triples=tuple(triples[:count]), truncated=True, details=details)
+            kept = {LONE_ENTITIES: alone[: max(count - len(triples), 0)]} if alone else {}
+            return replace(evidence, triples=tuple(triples[:count]), truncated=True, details={**details, **kept})
 
-        counts = range(1, len(evidence.triples))
+        counts = range(1, len(triples) + len(alone))
         return first(max(bisect_right(counts, tokens, key=lambda count: self._tokens(first(count))), 1))
 
+    def _fitting_in(self, facts: Sequence[Triple], tokens: int) -> int:
+        """Return how many facts, from the first, have texts of so many tokens together."""
+        if not facts or tokens < 1:
+            return 0
+        if self.granularity == "triple":
+            spent = accumulate(self._tokens(Evidence((fact,), 1.0)) for fact in facts)
+            return sum(1 for _ in takewhile(lambda so_far: so_far <= tokens, spent))
+        graph = self.graph
+        said = words_with({fact: graph.attributes(fact) for fact in facts} if graph.attribute_names else {})
+        settings: Any = {"style": self.style, "label": graph.label, "said": said, "count_tokens": self.count_tokens}
+        return verbalize(facts, max_tokens=tokens, **settings).shown
+
     def _tokens(self, evidence: Evidence) -> int:
-        (document,) = documents_of(
-            [evidence], 1, self.graph, retriever=type(self).__name__, style=self.style, single_triples=False
-        )
-        return self.count_tokens(document.page_content)
+        """Return the tokens of the Documents of some evidence."""
+        single, who = self.granularity == "triple", type(self).__name__
+        documents = documents_of([evidence], MAX_K, self.graph, retriever=who, style=self.style, single_triples=single)
+        return sum(self.count_tokens(document.page_content) for document in documents)
 
 
 def _evidence(row: Mapping[str, Any]) -> Evidence:

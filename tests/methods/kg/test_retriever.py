@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from built_methods import drawn_model
+from graph_reader import GraphReader, names_in_memory
 from langchain_core.documents import Document
 
 from kg_retrievers import (
     GraphIndex,
+    HashedEmbeddings,
     KGRetriever,
     KnowledgeGraph,
+    NeighborhoodRetriever,
     Pattern,
     Question,
     SimGRAGRetriever,
     SubgraphRAGRetriever,
     Unknown,
     answer_chain,
+    build_workflow,
     default_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -25,7 +30,6 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.sample import load_graph
 from kg_retrievers.testing import RetrieverContract
-from tests.built_methods import drawn_model
 
 
 class TestKGRetriever(RetrieverContract):
@@ -53,13 +57,37 @@ def test_the_sure_answer_comes_first_as_simgrag_finds_it(index: GraphIndex) -> N
 
 
 @pytest.mark.parametrize("most", [20, 50, 150, 500])
+@pytest.mark.parametrize("granularity", ["subgraph", "triple"])
 @pytest.mark.parametrize("style", ["triples", "grouped"])
 @pytest.mark.parametrize("question", ["Who directed Her?", "List all films.", "Who starred in films by Spike Jonze?"])
-def test_the_budget_holds(index: GraphIndex, question: str, style: Any, most: int) -> None:
-    documents = KGRetriever.from_index(index, max_tokens=most, style=style).invoke(question)
+def test_the_budget_holds(index: GraphIndex, question: str, style: Any, granularity: Any, most: int) -> None:
+    retriever = KGRetriever.from_index(index, max_tokens=most, style=style, granularity=granularity)
+    documents = retriever.invoke(question)
     assert documents
-    alone = documents[0].metadata["triples"] == [] or len(documents[0].metadata["triples"]) == 1
-    assert alone or sum(approximate_tokens(one.page_content) for one in documents) <= most
+    assert sum(approximate_tokens(one.page_content) for one in documents) <= most
+
+
+def test_a_counter_of_your_own_counts(index: GraphIndex) -> None:
+    documents = KGRetriever.from_index(index, count_tokens=len, max_tokens=100).invoke("Who directed Her?")
+    assert len(documents) == 2
+    assert sum(len(one.page_content) for one in documents) <= 100
+
+
+def test_a_budget_below_one_fact_shows_one(index: GraphIndex) -> None:
+    (document,) = KGRetriever.from_index(index, max_tokens=4).invoke("How much did Her cost?")
+    assert len(document.metadata["triples"]) == 1
+
+
+def test_no_fact_is_shown_twice() -> None:
+    facts = [(f"Film {number}", "directed by", "Ann Lee") for number in range(300)]
+    facts += [(f"Film {number}", "made in", f"Town {number % 50}") for number in range(300)]
+    retriever = KGRetriever.from_index(
+        GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings()), max_tokens=20_000
+    )
+    documents = retriever.invoke("Which films were directed by Ann Lee?")
+    shown = [tuple(row) for one in documents for row in one.metadata["triples"]]
+    assert len(documents[0].metadata["answers"]) == 300
+    assert len(shown) == len(set(shown))
 
 
 def test_a_large_answer_is_complete_though_its_facts_are_cut(index: GraphIndex) -> None:
@@ -101,6 +129,49 @@ def test_parts_name_what_found_each_fact(index: GraphIndex) -> None:
     assert set(parts(documents)) <= {"reading 1", "reading 2", "reading 3", "reading 4", "around", "text"}
 
 
+def test_the_same_answer_over_a_graph_that_stays_in_its_database() -> None:
+    steps = ["founded by", "married to", "studied at", "lies in", "belongs to"]
+    names = ["Acme", "Carl Berg", "Dora Lind", "Oslo School", "Oslo", "Norway"]
+    whole = KnowledgeGraph.from_triples(zip(names, steps, names[1:], strict=False))
+    embeddings = HashedEmbeddings()
+    connected = GraphIndex.connect(GraphReader(whole), embeddings, names_in_memory(whole, embeddings))
+    question = "Where did the spouse of the founder of Acme study?"
+    answer = KGRetriever.from_index(connected).invoke(question)[0].metadata
+    alone = SimGRAGRetriever.from_index(connected).invoke(question)[0].metadata
+    kept = ("triples", "answers", "confidence", "truncated")
+    assert [answer[name] for name in kept] == [alone[name] for name in kept]
+    assert answer["answers"] == ["Oslo School"]
+
+
+def test_an_empty_graph_refuses() -> None:
+    retriever = KGRetriever.from_index(GraphIndex.build(KnowledgeGraph.from_triples([]), default_embeddings()))
+    assert retriever.invoke("Who directed Her?") == []
+
+
+def test_parts_of_another_graph_are_refused(index: GraphIndex) -> None:
+    other = GraphIndex.build(KnowledgeGraph.from_triples([("a", "b", "c")]), default_embeddings())
+    with pytest.raises(InvalidArgumentError, match="its SimGRAGRetriever is on another graph or view"):
+        KGRetriever.from_index(index, matcher=SimGRAGRetriever.from_index(other))
+    single = SimGRAGRetriever.from_index(index, granularity="triple")
+    with pytest.raises(InvalidArgumentError, match="its matcher needs granularity"):
+        KGRetriever.from_index(index, matcher=single)
+
+
+def test_an_unsure_result_goes_on_to_the_fallback_and_tells_an_agent_why(index: GraphIndex) -> None:
+    question, retriever = "How much did the tickets of Her cost?", KGRetriever.from_index(index)
+    assert retriever.as_tool().invoke(question).startswith("Not sure what")
+    workflow = build_workflow(retriever, fallback=NeighborhoodRetriever.from_index(index))
+    assert workflow.invoke({"question": question})["documents"][0].metadata["retriever"] == "NeighborhoodRetriever"
+    sure = workflow.invoke({"question": "Who directed Her?"})["documents"]
+    assert sure[0].metadata["retriever"] == "KGRetriever"
+
+
+@pytest.mark.parametrize("readings", [5, "x", {"triples": []}])
+def test_readings_are_a_list(index: GraphIndex, readings: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="readings is a list of patterns"):
+        KGRetriever.from_index(index).invoke("?", readings=readings)
+
+
 def test_readings_that_a_person_gives_are_carried_out(index: GraphIndex) -> None:
     pattern = Pattern.of(("Her", "starring", Unknown("who")), target="who")
     answer = KGRetriever.from_index(index).invoke("?", readings=[pattern])[0]
@@ -127,14 +198,15 @@ def test_examples_with_answers_alone_teach_words(index: GraphIndex) -> None:
     question = "Who was at the helm of Her?"
     taught = KGRetriever.from_index(index, examples=examples).invoke(question)[0].metadata
     assert taught["answers"] == ["Spike Jonze"]
-    with pytest.raises(InvalidArgumentError, match="none with a pattern"):
+    with pytest.raises(InvalidArgumentError, match="none of 1 examples has a pattern"):
         KGRetriever.from_index(index, examples=[Question("Who is it?", answers=("Nobody",))])
 
 
-def test_views_show_nothing_else(index: GraphIndex) -> None:
+def test_views_show_nothing_else() -> None:
     facts = [("Ann", "works for", "Acme", {"tenant": "a"}), ("Bob", "works for", "Acme", {"tenant": "b"})]
     whole = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
     retriever: BaseKGRetriever = KGRetriever.from_index(whole.view({"tenant": "a"}))
-    texts = [one.page_content for one in retriever.invoke("Who works for Acme?")]
-    assert texts
-    assert "Bob" not in "".join(texts)
+    cut = GraphIndex.build(KnowledgeGraph.from_triples(facts[:1]), default_embeddings())
+    for question in ("Who works for Acme?", "Where does Bob work?", "Tell me about Acme", "How old is Ann?"):
+        there = [one.page_content for one in KGRetriever.from_index(cut).invoke(question)]
+        assert [one.page_content for one in retriever.invoke(question)] == there
