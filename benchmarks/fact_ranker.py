@@ -1,12 +1,12 @@
 """Chooses the weights of `KGRetriever`, and says how many answers it finds for a budget of tokens.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.fact_ranker [--write] [--graphs dev]
+    OMP_NUM_THREADS=1 python -m benchmarks.fact_ranker [--write] [--graphs dev] [--examples]
 
 Looks for the weights with the highest answer recall at 50, 150 and 500 tokens (150 counts twice) on the questions of
 `benchmarks/own_graphs/fit`, one weight after the other, then scales them to probabilities. No language model, no
 examples, entities found in the question. Answer recall: the share of the answers that are an end of a shown fact, or an
 answer of a sure reading without facts, in the mean over the questions. `--write` stores the weights in the package,
-`--graphs` measures on other graphs what the package has then.
+`--graphs` measures on other graphs what the package has then, `--examples` with the 15 examples of each graph.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ class Asked(NamedTuple):
     holders: list[Array]
 
 
-def graphs(folder: Path) -> Iterator[tuple[GraphIndex, list[Question]]]:
-    """Yield each graph of a folder with its questions that have answers."""
+def graphs(folder: Path) -> Iterator[tuple[GraphIndex, list[Question], Path]]:
+    """Yield each graph of a folder with its questions that have answers, and its folder."""
     for home in sorted(folder.iterdir()):
         entities = home / "entities.tsv"
         names = {"entities": entities} if entities.exists() else {}
         graph = KnowledgeGraph.from_file(next(home.glob("graph.*")), **names)
         questions = [one for one in read_questions(home / "questions.jsonl") if one.answers]
-        yield GraphIndex.build(graph, default_embeddings()), questions
+        yield GraphIndex.build(graph, default_embeddings()), questions, home
 
 
 def asked() -> list[Asked]:
     """Return the questions to choose on."""
     rows = []
-    for index, questions in graphs(FOLDER / "fit"):
+    for index, questions, _ in graphs(FOLDER / "fit"):
         retriever, graph = KGRetriever.from_index(index), index.graph
         for question in questions:
             candidates = retriever.candidates(question.text)
@@ -112,11 +112,12 @@ def scaled(rows: Sequence[Asked], weights: Array) -> Array:
     return np.concatenate([[bias], scale * weights])
 
 
-def measured(folder: Path) -> Array:
+def measured(folder: Path, *, with_examples: bool) -> Array:
     """Return the answer recall of the retriever at each budget, (budgets)."""
     found = []
-    for index, questions in graphs(folder):
-        retriever = KGRetriever.from_index(index)
+    for index, questions, home in graphs(folder):
+        examples = read_questions(home / "examples.jsonl") if with_examples else None
+        retriever = KGRetriever.from_index(index, examples=examples)
         bounded = [retriever.with_fields({"max_tokens": budget}) for budget in BUDGETS]
         found += [[_recall(one, question) for one in bounded] for question in questions]
     return np.array(found).mean(axis=0)
@@ -135,10 +136,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", choices=["dev", "test", "kept"], help="measure on these, and choose nothing")
     parser.add_argument("--write", action="store_true", help="store the weights in the package")
+    parser.add_argument("--examples", action="store_true", help="give the retriever the examples of each graph")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     if options.graphs:
-        print(options.graphs, dict(zip(BUDGETS, measured(FOLDER / options.graphs).round(3).tolist(), strict=True)))
+        print(
+            options.graphs,
+            dict(
+                zip(
+                    BUDGETS,
+                    measured(FOLDER / options.graphs, with_examples=options.examples).round(3).tolist(),
+                    strict=True,
+                )
+            ),
+        )
         return
     rows = asked()
     weights = chosen(rows)
