@@ -24,7 +24,7 @@ from kg_retrievers.chains.cited_answer import (
 )
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, show_evidence
 from kg_retrievers.core.cost import Cost, CostCounter
-from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.documents import documents_answers, why_unsure
 from kg_retrievers.core.refusals import (
     Reason,
     drop_model_advice,
@@ -199,7 +199,9 @@ def record_refusal(state: State, retriever: object, name: str, error: RefusalErr
     before: dict[str, Reason] = state.get("refusals") or {}
     reason = read_reason(error, retriever)
     refusals = {**before, name: reason}
-    update = {"retriever": name, "refusals": refusals}
+    update: dict[str, Any] = {"refusals": refusals}
+    if not state.get("documents"):  # unsure evidence of an earlier one stays
+        update["retriever"] = name
     if not before:
         return {**update, "reason": as_data(str(error)), "refusal": refusal_of(error)}
     if reason["text"] not in [earlier["text"] for earlier in before.values()]:
@@ -210,11 +212,11 @@ def record_refusal(state: State, retriever: object, name: str, error: RefusalErr
 
 
 def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
-    """Return the node that writes the text for the answerer, and the triples that it numbers."""
+    """Return the node that writes the text for the answerer, the triples that it numbers, and why these are unsure."""
 
     def run(state: State) -> dict[str, Any]:
-        shown = show(state["documents"])
-        return {"evidence": shown.text, "citable": shown.citable}
+        shown, why = show(state["documents"]), why_unsure(state["documents"])
+        return {"evidence": shown.text, "citable": shown.citable} | ({"reason": as_data(why)} if why else {})
 
     return run
 

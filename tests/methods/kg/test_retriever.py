@@ -162,6 +162,9 @@ def test_an_unsure_result_goes_on_to_the_fallback_and_tells_an_agent_why(index: 
     assert retriever.as_tool().invoke(question).startswith("Not sure what")
     workflow = build_workflow(retriever, fallback=NeighborhoodRetriever.from_index(index))
     assert workflow.invoke({"question": question})["documents"][0].metadata["retriever"] == "NeighborhoodRetriever"
+    refused = build_workflow(retriever, fallback=SimGRAGRetriever.from_index(index)).invoke({"question": question})
+    assert refused["retriever"] == "KGRetriever"
+    assert refused["reason"].startswith("Not sure what")
     sure = workflow.invoke({"question": "Who directed Her?"})["documents"]
     assert sure[0].metadata["retriever"] == "KGRetriever"
 
