@@ -154,8 +154,9 @@ class BaseKGRetriever(BaseRetriever):
     #: send it as the event `kg_retrievers.refused`; chains, tools and workflows answer with the reason. "raise": raise
     #: it as a `RefusalError`.
     on_refusal: OnRefusal = "empty"
-    #: A question whose answers are less likely right is refused; 0 refuses none. Without effect where the method, or
-    #: what it was built from, states no confidence: `metadata["confidence"]` is None then.
+    #: A question whose answers are less likely right is refused; 0 refuses none. `KGRetriever` proposes no answer then.
+    #: Without effect where the method, or what it was built from, states no confidence: `metadata["confidence"]` is
+    #: None then.
     min_confidence: float = Field(default=MIN_CONFIDENCE, ge=0, le=1, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
