@@ -166,6 +166,16 @@ def test_how_much_is_joined_is_bounded(one: str) -> None:
         check_read_only(asked(one * (most + 1)))
 
 
+def test_a_caller_deep_in_a_stack_may_ask_as_much() -> None:
+    def called(depth: int) -> None:
+        if depth:
+            called(depth - 1)
+        else:
+            check_read_only(asked("?deep <urn:p> ?b . " * MAX_JOINED))
+
+    called(600)
+
+
 def test_items_of_a_collection_are_triples() -> None:
     half = MAX_JOINED // 2
     check_read_only(asked(f"?a ?p ({'?b ' * (half - 1)})"))

@@ -11,6 +11,7 @@ Extra: `sparql`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -216,7 +217,8 @@ class _Check:
         texts = [f"<urn:parameter:{one.name}>" if one.kind == "parameter" else one.text for one in self.tokens[:-1]]
         text = "".join(_spaced(self.tokens, texts))
         try:
-            tree: CompValue = parseQuery(text)[1]
+            with ThreadPoolExecutor(1) as fresh:  # whose stack is empty: rdflib recurses for each triple
+                tree: CompValue = fresh.submit(parseQuery, text).result()[1]
         except ParseBaseException as cause:
             where = min(len(text) - cause.loc, len(self.query))
             token = next((one for one in self.tokens if len(self.query) - one.position <= where), self.tokens[-1])
