@@ -107,6 +107,8 @@ answers that are an end of a taken fact. *Facts* is the share of the facts on th
 for which a method finds nothing counts 0. No language model, no examples and no training take part. Our methods are in
 bold. Methods with † link no entities themselves, and get the entities that our linker finds.
 
-CPU times are medians per question, on one core. A chart shows the eight best rivals at 150 tokens.
+The hand-made graphs are those of `benchmarks/own_graphs/dev`, which were looked at while KGRetriever was built. CPU
+times are medians per question, on one core of a shared machine: compare those of one run alone. A chart shows the eight
+best rivals at 150 tokens.
 `benchmarks/rivals/README.md` says how each rival was called, and which could not run.
 """
