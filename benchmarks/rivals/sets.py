@@ -89,7 +89,7 @@ def gold_facts(graph: KnowledgeGraph, pattern: Pattern, answers: Sequence[str]) 
 def _facts_on(graph: KnowledgeGraph, walk: PatternWalk, answers: set[str]) -> set[Triple]:
     """Return the facts of a walk from its start to the answers."""
     start = walk.start.entity or walk.start.text
-    layers: list[dict[Triple, tuple[str, str]]] = []  # each fact with where the walk comes from and goes to
+    layers: list[dict[Triple, tuple[str, str]]] = []  # each fact with the first and last entity of its step
     reached = {start}
     for relation, is_backward in walk.steps:
         layer = {}

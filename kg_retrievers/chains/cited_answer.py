@@ -28,8 +28,8 @@ class CitedAnswer(TypedDict):
     Attributes:
         answer: The answers as one text, or `NO_ANSWER`, `NOT_UNDERSTOOD` or `SEARCH_ENDED`.
         answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
-        explanation: How the facts answer the question; why there are none, where the question was refused; why the
-            evidence answers, where a model's reply cannot be read.
+        explanation: How the facts answer the question. Of a refused question, the reason. If the evidence answers in
+            place of a model, the fault of the model's reply.
         citations: The facts that the answers rest on; only facts that were shown.
         rejected_citations: How many citations, and marks "[n]" in texts, of facts that were not shown were left out.
         supported: Whether the name of every answer stands in a fact that is cited, or, where an operation gave a value,

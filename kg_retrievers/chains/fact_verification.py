@@ -149,15 +149,15 @@ class _Verification(GeneratorRunnable[AnswerInput, Verdict]):
         return verdict
 
     def _unread(self, input: AnswerInput, error: ReplyError) -> Verdict:
-        """Return the verdict of an operation, if one told whether the claim holds."""
+        """Return the verdict of an operation that decided the claim, else that of the verifier without evidence."""
         found = answer_unread(input, error)
         value = found.get("value")
-        is_told = isinstance(value, bool)
-        told: VerdictName = "supported" if value else "refuted"
+        is_decided = isinstance(value, bool)
+        decided: VerdictName = "supported" if value else "refuted"
         return Verdict(
-            verdict=told if is_told else self.verifier.otherwise,
-            explanation=found["explanation"] if is_told else as_data(str(error)),
-            citations=found["citations"] if is_told else [],
+            verdict=decided if is_decided else self.verifier.otherwise,
+            explanation=found["explanation"] if is_decided else as_data(str(error)),
+            citations=found["citations"] if is_decided else [],
             rejected_citations=0,
             value=value,
         )
@@ -174,7 +174,7 @@ def fact_verification_chain(
 
     A claim that the retriever refuses gets "not enough evidence", or what else the verifier says `otherwise`, with the
     reason as the explanation, whatever its `on_refusal`. So does a claim on which a model's reply cannot be read twice,
-    unless an operation told whether the claim holds; with `on_refusal="raise"` that is an `AnswerParseError`.
+    unless an operation decided it; with `on_refusal="raise"` that is an `AnswerParseError`.
 
     Args:
         retriever: Any retriever of this package.

@@ -513,6 +513,19 @@ def _attributes(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, l
     }
 
 
+def evidence_of(row: Mapping[str, Any]) -> Evidence:
+    """Return the evidence of the metadata of a Document, or of a row with some of its keys."""
+    return Evidence(
+        tuple(Triple(*triple) for triple in row["triples"]),
+        float(row["score"]),
+        tuple(row["answers"]),
+        row["truncated"],
+        row.get("confidence"),
+        details=row["details"],
+        value=row.get("value"),
+    )
+
+
 def top_answers(evidence: Sequence[Evidence]) -> list[str]:
     """Return the answers that all evidence with the top score proposes, best first, each once.
 

@@ -155,8 +155,7 @@ class BaseKGRetriever(BaseRetriever):
     #: it as a `RefusalError`.
     on_refusal: OnRefusal = "empty"
     #: A question whose answers are less likely right is refused; 0 refuses none. `KGRetriever` proposes no answer then.
-    #: Without effect where the method, or what it was built from, states no confidence: `metadata["confidence"]` is
-    #: None then.
+    #: It has no effect if the method, or the model behind it, states no confidence: `metadata["confidence"]` is None.
     min_confidence: float = Field(default=MIN_CONFIDENCE, ge=0, le=1, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT

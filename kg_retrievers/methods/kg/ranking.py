@@ -1,4 +1,4 @@
-"""Ranks facts by how likely they hold the answer to a question: a logistic regression over where each was found."""
+"""Ranks facts by how likely they hold the answer to a question: a logistic regression over their origins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Part = Literal["reading", "model", "around", "text"]
 #: - whether it has an end that this reading proposes as an answer, and the logarithm of how many facts the reading has,
 #: - 1 / rank among the facts that a trained method found,
 #: - whether it is one step, or two, from the entities of the question,
-#: - the cosines of the question without its entities and the relation, and of the question and the text of the fact.
+#: - the cosines of the question without its entities and the relation, and of the question and the text of the fact
+#:   (0 in graphs that are not compared as a whole).
 FEATURES = (
     "reading 1", "reading 2", "reading 3", "reading 4", "answer", "log facts", "model", "one hop", "two hops",
     "relation", "text",
@@ -70,7 +71,7 @@ class Candidates(NamedTuple):
 
 
 def gather(found: Sequence[FoundFacts]) -> Candidates:
-    """Return all facts that were found, each once, without the cosines.
+    """Return all facts that were found, each once; the columns of the cosines are 0.
 
     Args:
         found: The facts of each part, the readings first, by position.
@@ -99,29 +100,22 @@ def gather(found: Sequence[FoundFacts]) -> Candidates:
     return Candidates(ids, np.stack([columns[name] for name in FEATURES], axis=1), parts)
 
 
-class FactRanker:
-    """Tells how likely facts hold the answer to a question: a logistic regression.
+def likelihoods(features: Array) -> Array:
+    """Return how likely facts hold an answer, by a logistic regression, in (0, 1), shape (n).
+
+    `python -m benchmarks.fact_ranker` chose the weights on the graphs of `benchmarks/own_graphs/fit`, none of which is
+    measured, but for that of trained methods, which is a guess.
 
     Args:
-        weights: The bias and the weights of `FEATURES`, shape (1 + `len(FEATURES)`).
+        features: As of `Candidates`.
     """
-
-    def __init__(self, weights: Array) -> None:
-        """Take the weights."""
-        self.weights = weights
-
-    def probabilities(self, features: Array) -> Array:
-        """Return how likely each fact holds an answer, in (0, 1), shape (n)."""
-        shares: Array = 0.5 * (1 + np.tanh((self.weights[0] + features @ self.weights[1:]) / 2))
-        return shares
+    weights = _weights()
+    shares: Array = 0.5 * (1 + np.tanh((weights[0] + features @ weights[1:]) / 2))
+    return shares
 
 
 @cache
-def fact_ranker() -> FactRanker:
-    """Return the ranker of the package.
-
-    `python -m benchmarks.fact_ranker` chose its weights on the graphs of `benchmarks/own_graphs/fit`, none of which is
-    measured.
-    """
+def _weights() -> Array:
+    """Return the bias and the weights of `FEATURES`."""
     stored = json.loads(files(__package__).joinpath("weights.json").read_text())
-    return FactRanker(np.array([stored["bias"], *(stored[name] for name in FEATURES)]))
+    return np.array([stored["bias"], *(stored[name] for name in FEATURES)])

@@ -18,10 +18,10 @@ import numpy as np
 from langchain_core.prompts import BasePromptTemplate
 from pydantic import Field
 
-from kg_retrievers.core.documents import DocumentStyle, documents_of
+from kg_retrievers.core.documents import DocumentStyle, documents_of, evidence_of
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
-from kg_retrievers.core.stages import MAX_K, MIN_CONFIDENCE, Body, Call, QuestionShape, RetrievalState, Stage, Steps
+from kg_retrievers.core.stages import MAX_K, Body, Call, QuestionShape, RetrievalState, Stage, Steps
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, NoEvidenceError, PatternError, RefusalError
 from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.columns import Array
@@ -32,10 +32,9 @@ from kg_retrievers.methods.kg.ranking import (
     FEATURES,
     READINGS,
     Candidates,
-    FactRanker,
     FoundFacts,
-    fact_ranker,
     gather,
+    likelihoods,
 )
 from kg_retrievers.methods.registry import trained_retriever
 from kg_retrievers.methods.simgrag.retriever import SimGRAGRetriever
@@ -49,8 +48,8 @@ MAX_TOKENS = 500
 #: As many Documents as single facts may need.
 K = 1_000
 
-#: How many steps around the entities of a question facts are looked for, and among how many entities.
-MAX_HOPS, MAX_NODES = 2, 2_000
+#: How many steps around the entities of a question facts are looked for.
+MAX_HOPS = 2
 
 #: Graphs of at most so many facts are searched whole for facts near in meaning. The vectors of their texts take
 #: `4 * dimension` bytes each, and are made with the first question.
@@ -63,7 +62,8 @@ EMBEDDED = 200_000
 #: How many names stand for the entities of a question without any.
 NAMES = 5
 
-#: The cosine of a question without an entity and a fact below which the graph says nothing about it.
+#: The cosine of a question without an entity and a fact, or a name, below which the graph says nothing about it. A
+#: guess.
 NEAR = 0.5
 
 #: The most facts of a reading among the further ones.
@@ -88,17 +88,17 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     """Finds the answer if the question is understood, and in any case the best evidence for a budget of tokens.
 
     The first Document is the evidence of the likeliest reading, with its answers and confidence, if it reaches
-    `min_confidence`. The other holds further facts, those first that most likely hold the answer otherwise, and
-    proposes no answers: the facts of other readings, those around the entities of the question, and those whose texts
-    are near to it anywhere in the graph (up to `EVERYWHERE` facts; up to `EMBEDDED` if the question names no entity).
-    A logistic regression over where each was found, fitted on other graphs, ranks them (`FEATURES`). `details["parts"]`
-    names what found each. Without a sure reading there is only the second Document, whose confidence is that of the
-    likeliest reading; `details["why"]` says why it is not taken.
+    `min_confidence`. The other holds further facts, the likeliest to hold the answer first, and proposes no answers:
+    the facts of other readings, those around the entities of the question, and those whose texts are near to it
+    anywhere in the graph (up to `EVERYWHERE` facts; up to `EMBEDDED` if the question names no entity). A logistic
+    regression over their origins, fitted on other graphs, ranks them (`FEATURES`). `details["parts"]` names the origin
+    of each. Without a sure reading there is only the second Document, whose confidence is that of the likeliest
+    reading; `details["why"]` says why it is not taken.
 
     The texts of all Documents together have at most `max_tokens` tokens, unless a single fact or the table of an
     operation has more. Facts beyond are left out. The answers of a sure reading are always complete.
 
-    Cost: that of `SimGRAGRetriever`, and some milliseconds for the other facts.
+    Cost: that of `SimGRAGRetriever`, and that of matching up to three more readings and ranking the other facts.
 
     Raises:
         EntityLinkingError: If no entity is found in the question, and no fact is near to it.
@@ -119,10 +119,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
 
     #: Reads the question, and finds what fits its readings.
     matcher: SimGRAGRetriever = MADE
-    #: Trained retrievers whose facts join in.
-    members: tuple[BaseKGRetriever, ...] = ()
-    #: Ranks the facts that no sure reading has.
-    ranker: FactRanker = Field(default_factory=fact_ranker)
+    #: The retriever of a trained model, whose facts join in.
+    trained: BaseKGRetriever | None = None
     #: The most tokens of all Documents together; a single fact or a table of results may have more.
     max_tokens: int = Field(default=MAX_TOKENS, ge=FEWEST_TOKENS, strict=True)
     #: Counts the tokens of a text; see `verbalize`.
@@ -142,16 +140,14 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     def fields_made_from(
         cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Make the matcher, unless one is given, and the retriever of a trained model, which joins the members.
+        """Make the matcher, unless one is given, and the retriever of a trained model.
 
         Examples need a pattern, or answers that a walk reaches: see `label_examples`.
 
         Raises:
             InvalidArgumentError: If `matcher` is given beside `llm` or `examples`, or no example can be used.
         """
-        made: dict[str, Any] = {}
-        if model is not None:
-            made["members"] = (*fields.get("members", ()), trained_retriever(index, model))
+        made: dict[str, Any] = {} if model is None else {"trained": trained_retriever(index, model)}
         if fields.get("matcher") is None:
             labelled = None if examples is None else label_examples(index, examples)
             if labelled is not None and not any(one.pattern for one in labelled):
@@ -165,13 +161,13 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return made
 
     def model_post_init(self, context: Any) -> None:
-        """Check that the matcher and the members are on the same graph.
+        """Check that the matcher and the trained retriever are on the same graph.
 
         Raises:
             InvalidArgumentError: If not, or if the matcher gives single facts.
         """
         super().model_post_init(context)
-        for one in (self.matcher, *self.members):
+        for one in filter(None, (self.matcher, self.trained)):
             if not self.index.has_graph_of(one.index):
                 raise InvalidArgumentError(
                     f"{type(self).__name__}: its {type(one).__name__} is on another graph or view. Build both on one "
@@ -201,7 +197,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             return self.matcher.part(state)
         if "found" not in state:
             return self.matcher.part({**state, "pattern": state["readings"][0]}) if state["readings"] else self.index
-        sure = [_evidence(row) for row in state["found"]]
+        sure = [*map(evidence_of, state["found"])]
         facts = [triple for one in sure for triple in one.triples]
         keys = [key for one in sure for key in (*one.answers, *lone_entities_of(one))]
         around = self.index.part(self.part_request(tuple(sorted(self._entities(state, sure)[0]))))
@@ -247,12 +243,12 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `answers` and `documents`."""
-        sure = [_evidence(row) for row in state["found"]]
+        sure = [*map(evidence_of, state["found"])]
         shown = [self._cut(one, self.max_tokens) for one in sure]
         left = self.max_tokens - sum(map(self._tokens, shown))
         evidence = [*shown, *self._further(state, sure, left)]
         if not evidence:
-            self.link(state["question"])  # raises if no entity is found
+            self.link(state["question"])  # which tells near names if no entity is found
             raise NoEvidenceError(f"{type(self).__name__}: nothing in the graph fits {state['question']!r:.200}.")
         found = self.results(state, evidence)
         for document in found["documents"]:  # a cut neighbourhood says nothing of them
@@ -262,41 +258,39 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
 
     def _further(self, state: KGState, sure: Sequence[Evidence], left: int) -> Iterator[Evidence]:
         """Yield the facts beside the sure evidence, as one piece of evidence or one for each, within the budget."""
-        graph, seeds = self.graph, self._entities(state, sure)[0]
+        seeds, masked = self._entities(state, sure)
         found = list(self._found(state, sure, seeds))
-        candidates = self._compared(gather(found), state, sure)
-        shares = self.ranker.probabilities(candidates.features)
-        told = {triple for one in sure for triple in one.triples}
-        order = np.argsort(-shares, kind="stable")[: len(told) + max(left, 0) // FEWEST_TOKENS]
+        candidates = self._compared(gather(found), state["question"], masked, seeds)
+        shares = likelihoods(candidates.features)
+        held = {triple for one in sure for triple in one.triples}
+        order = np.argsort(-shares, kind="stable")[: len(held) + max(left, 0) // FEWEST_TOKENS]
         ranked = zip(self.facts_of(candidates.ids[order]), order.tolist(), strict=True)
-        pairs = [(fact, row) for fact, row in ranked if fact not in told]
+        pairs = [(fact, row) for fact, row in ranked if fact not in held]
         count = self._fitting_in([fact for fact, _ in pairs], left)
         count = count or int(not sure and bool(pairs))  # one fact at least
-        first = next(iter(state["readings"]), {})
-        likely = first.get("confidence") or 0.0
-        if sure or likely >= MIN_CONFIDENCE:  # nothing fits the sure reading
-            likely = None if sure else 0.0
+        confidence = next((row.get("confidence") or 0.0 for row in state["readings"]), 0.0)
+        if confidence >= state.get("min_confidence", self.min_confidence):  # nothing fits that reading
+            confidence = 0.0
         top = min((one.score for one in sure), default=1.0)
         rows = [(fact, min(float(shares[row]), top), found[candidates.parts[row]].name) for fact, row in pairs[:count]]
-        entities = [[graph.label(key), key] for key in seeds]
+        entities = [[self.graph.label(key), key] for key in seeds]
         for some in [[row] for row in rows] if self.granularity == "triple" else [rows] * bool(rows):
             triples, scores, parts = zip(*some, strict=True)
             details = {"entities": entities, "parts": list(parts)} | ({"why": state["why"]} if state["why"] else {})
             yield Evidence(
                 triples,
                 scores[0],
-                truncated=count < len(candidates.ids) - len(told),
-                confidence=likely,
+                truncated=len(order) < len(candidates.ids) or count < len(pairs),
+                confidence=None if sure else confidence,
                 details=details,
             )
 
-    def candidates(self, question: str, seed_entities: Sequence[str] = ()) -> Candidates:
-        """Return the facts among which the evidence of a question is chosen, as the ranker sees them."""
-        state: Any = self.initial_state(question, seed_entities=list(seed_entities) or None)
-        for stage in self.stages[:-1]:
-            state |= stage.run.invoke(state)
-        found = self._found(state, (), self._entities(state, ())[0])
-        return self._compared(gather(list(found)), state, ())
+    def candidates(self, question: str) -> Candidates:
+        """Return the facts among which the evidence of a question is chosen, as they are ranked."""
+        state: Any = self.initial_state(question)
+        state |= self.stages[0].run.invoke(state)
+        seeds, masked = self._entities(state, ())
+        return self._compared(gather(list(self._found(state, (), seeds))), question, masked, seeds)
 
     def _entities(self, state: Mapping[str, Any], sure: Sequence[Evidence]) -> tuple[list[str], str]:
         """Return the entities that the question and its sure reading name, and the question without their names."""
@@ -317,8 +311,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
                 continue
             ids, holds = self._fitting(Pattern.from_dict(row), question)
             yield FoundFacts("reading", ids, position, holds)
-        for member in self.members if seeds else ():
-            documents = member.invoke(question, seed_entities=list(seeds), on_refusal="empty")
+        if self.trained and seeds:
+            documents = self.trained.invoke(question, seed_entities=list(seeds), on_refusal="empty")
             yield FoundFacts("model", self._ids(Triple(*row) for one in documents for row in one.metadata["triples"]))
         if seeds:
             yield self._around(seeds)
@@ -329,18 +323,19 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             yield FoundFacts("text", nearest if is_about else nearest[scores[nearest] >= NEAR])
         elif not seeds:
             (names,) = self.index.nearest_entities([question], NAMES)
-            yield self._around([self.graph.entities[id] for id in names.ids.tolist()])
+            near = names.ids[names.distances <= (2 - 2 * NEAR) ** 0.5]  # of unit vectors
+            if len(near):
+                yield self._around([self.graph.entities[id] for id in near.tolist()])
 
-    def _compared(self, candidates: Candidates, state: KGState, sure: Sequence[Evidence]) -> Candidates:
+    def _compared(self, candidates: Candidates, question: str, masked: str, seeds: Sequence[str]) -> Candidates:
         """Return candidates with the cosines of the question and of the facts and their relations."""
-        seeds, masked = self._entities(state, sure)
         features, ids = candidates.features.copy(), candidates.ids
         if not len(ids):
             return candidates
         relations = self.index.relation_vectors @ self.index.embed([masked])[0]
         features[:, FEATURES.index("relation")] = relations[self.graph.edges[ids][:, 1]]
         if self._compares_all(seeds):
-            features[:, FEATURES.index("text")] = self.index.triple_similarities(state["question"], ids)
+            features[:, FEATURES.index("text")] = self.index.triple_similarities(question, ids)
         return candidates._replace(features=features)
 
     def _compares_all(self, seeds: Sequence[str]) -> bool:
@@ -413,10 +408,3 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         single, who = self.granularity == "triple", type(self).__name__
         documents = documents_of([evidence], MAX_K, self.graph, retriever=who, style=self.style, single_triples=single)
         return sum(self.count_tokens(document.page_content) for document in documents)
-
-
-def _evidence(row: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of the metadata of a Document."""
-    names = ("score", "answers", "truncated", "confidence", "details", "value")
-    triples = tuple(Triple(*triple) for triple in row["triples"])
-    return Evidence(triples, **{name: row[name] for name in names if name != "answers"}, answers=tuple(row["answers"]))

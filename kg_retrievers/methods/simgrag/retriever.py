@@ -271,10 +271,8 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         Raises:
             PatternError: As of `match`, and so are the other errors.
         """
-        pattern = carried_out(self.index, pattern, check_names=self.checks_names).pattern
-        query = self.query(pattern, nearest=_means_nearest(pattern))
-        found, _ = self._found(pattern, query, 1, question, ties=self.ties)
-        return next(iter(nearest_matches(found) if pattern.typed else found), None)
+        carried = carried_out(self.index, pattern, check_names=self.checks_names)
+        return next(iter(self._nearest(carried.pattern, 1, question)[0]), None)
 
     def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
         if pattern.operation is not None and pattern.operation.kind in AROUND:
@@ -282,14 +280,18 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         if pattern.operation is not None or pattern.attributes:
             asked = pattern.operation or Operation("list" if pattern.target else "exists")
             return self._operate(replace(pattern, operation=asked), question)
-        query = self.query(pattern, nearest=_means_nearest(pattern))
-        found, widened = self._found(pattern, query, k, question, ties=self.ties)
-        found = nearest_matches(found) if pattern.typed else found
+        found, widened, query = self._nearest(pattern, k, question)
         ambiguous = ambiguous_names(self.index, pattern, query) if found else []
         evidence = [match_evidence(self.graph, pattern, match, ties=self.ties, ambiguous=ambiguous) for match in found]
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]
         best = [replace(one, confidence=pattern.confidence) for one in evidence if one.score == evidence[0].score]
         return best + evidence[len(best) :]
+
+    def _nearest(self, pattern: Pattern, k: int, question: str) -> tuple[list[Match], int, MatchQuery]:
+        """Return what `_found` does for a pattern without operation and attributes, and what was searched for."""
+        query = self.query(pattern, nearest=_means_nearest(pattern))
+        found, widened = self._found(pattern, query, k, question, ties=self.ties)
+        return nearest_matches(found) if pattern.typed else found, widened, query
 
     def _operate(self, pattern: Pattern, question: str) -> list[Evidence]:
         """Return what the operation of a pattern gives as one piece of evidence; none where the graph does not say."""

@@ -21,6 +21,7 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import Field, JsonValue, StrictBool, ValidationInfo, field_validator, model_validator, with_config
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.documents import evidence_of
 from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import (
@@ -81,18 +82,10 @@ def member_results(member: str, found: Sequence[Mapping[str, Any]], weight: floa
     results = []
     for position, row in enumerate(rows, 1):
         rank = ranks.setdefault(row["score"], position)
-        triples = tuple(Triple(*triple) for triple in row["triples"])
         details = {**row["details"]}
-        paths = read_paths(details.pop("paths", None), triples)
-        evidence = Evidence(
-            triples,
-            float(row["score"]),
-            tuple(row["answers"]),
-            row["truncated"],
-            row.get("confidence"),
-            details=details,
-            value=row.get("value"),
-        )
+        paths = details.pop("paths", None)
+        evidence = evidence_of({**row, "details": details})
+        paths = read_paths(paths, evidence.triples)
         results.append(MemberResult(member, rank, weight / (RANK_OFFSET + rank), evidence, paths))
     return results
 
