@@ -13,6 +13,7 @@ from langchain_core.messages import HumanMessage
 
 from kg_retrievers import (
     GraphIndex,
+    KGRetriever,
     KnowledgeGraphMiddleware,
     KnowledgeGraphToolkit,
     RelationPathRetriever,
@@ -55,6 +56,7 @@ def connected(index: GraphIndex) -> BaseKGRetriever:
 
 RETRIEVERS: dict[str, Build] = {
     "plain": SimGRAGRetriever.from_index,
+    "evidence": KGRetriever.from_index,
     "strict": lambda index: SimGRAGRetriever.from_index(index, min_confidence=1.0),
     "short of time": lambda index: SimGRAGRetriever.from_index(index, max_scans=1, min_confidence=0.0),
     "paths": RelationPathRetriever.from_index,
