@@ -11,7 +11,7 @@ from kg_retrievers.agents import results
 from kg_retrievers.agents.bounds import MOST_ITEMS
 from kg_retrievers.agents.results import shorten, shown
 from kg_retrievers.chains.cited_answer import CitedAnswer
-from kg_retrievers.core.documents import documents_answers, is_table, result_answers
+from kg_retrievers.core.documents import best_answers, documents_answers, is_table, why_unsure
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import (
     DatabaseError,
@@ -43,6 +43,9 @@ STEPS: Mapping[type[KGRetrieversError], str] = {
     DatabaseError: "Correct the query or make it smaller: name an entity or a relation, and set a LIMIT.",
 }
 
+#: The next step of an agent about evidence that proposes no answer.
+UNSURE_STEP = f"Look for the answer in the facts below. If it is not there: {STEPS[LowConfidenceError]}"
+
 
 def told(error: KGRetrieversError, question: str = "") -> results.Refusal:
     """Return the reason of an error and the next step of an agent.
@@ -54,9 +57,13 @@ def told(error: KGRetrieversError, question: str = "") -> results.Refusal:
     step = next(
         (step for kind, step in STEPS.items() if isinstance(error, kind)), "Correct the call, or try another tool."
     )
-    if isinstance(error, RefusalError) and question and looks_foreign(question):
-        step = f"Ask in English, with the names as they are. {step}"
+    if isinstance(error, RefusalError):
+        step = _in_english(question) + step
     return results.Refusal(reason=error.plain_message, next_step=step)
+
+
+def _in_english(question: str) -> str:
+    return "Ask in English, with the names as they are. " if question and looks_foreign(question) else ""
 
 
 def refused(question: str, refusal: RefusalError) -> results.Answer:
@@ -69,6 +76,7 @@ def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answ
     """Return the answer of a cited answer chain from these Documents as a result."""
     answers, citations = _named_answers(cited["answers"], documents), cited["citations"]
     answering = [one for one in documents if one.metadata["answers"] or one.metadata.get("value") is not None]
+    why, asked = "" if answers else why_unsure(documents), documents[0].metadata["question"]
     return results.Answer(
         answer=cited["answer"],
         answers=answers[:MOST_ITEMS],
@@ -85,6 +93,7 @@ def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answ
         supported=cited.get("supported"),
         confidence=documents[0].metadata["confidence"],
         value=value_of(cited.get("value")),
+        refusal=results.Refusal(reason=why, next_step=_in_english(asked) + UNSURE_STEP) if why else None,
         truncated=any(one.metadata["truncated"] for one in answering or documents[:1]),
         left_out=max(len(answers) - MOST_ITEMS, 0) + max(len(citations) - MOST_ITEMS, 0),
     )
@@ -123,9 +132,9 @@ def fact_of(
 def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[results.Named]:
     """Return answers with their keys: those that the best evidence proposes, or the entities that a model names."""
     labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
-    best = documents[0].metadata
-    if best["answers"] and list(names) == result_answers(best):
-        return [results.Named(key=key, label=labels[key]) for key in best["answers"]]
+    best = documents_answers(documents)
+    if best and list(names) == best_answers(documents):
+        return [results.Named(key=key, label=labels[key]) for key in best]
     keys = [*reversed([*labels]), *reversed(documents_answers(documents))]
     by_label = {shown(labels[key]).casefold(): key for key in keys}
     return [results.Named(key=by_label.get(shown(name).casefold()), label=name) for name in names]

@@ -413,7 +413,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
     def _matches(self, pattern: Pattern, k: int) -> list[Document]:
         """Return the evidence that fits a pattern exactly."""
-        matcher: Any = registry.DEFAULT.load_retriever()
+        matcher: Any = registry.find_method("simgrag").load_retriever()
         made = self._cache.get("matcher", (), lambda: matcher(self.index, max_distance=0.0, direction="respect"))
         named = [node.text for node in pattern.nodes if isinstance(node, Known)]
         return made.invoke("; ".join(named) or "all", pattern=pattern, k=k, on_refusal="raise")  # type: ignore[no-any-return]

@@ -23,7 +23,7 @@ from kg_retrievers.chains.evidence import (
     evidence_of,
     show_evidence,
 )
-from kg_retrievers.core.documents import result_text, tell_ambiguous_names, why_unsure
+from kg_retrievers.core.documents import best_text, tell_ambiguous_names, why_unsure
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.refusals import summarize_failures
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
@@ -42,6 +42,8 @@ Answer = TypeVar("Answer")
 
 class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     """Joins by "; " the labels of the entities that the best evidence proposes. Asks no language model.
+
+    Equally good evidence, such as that of another entity of the same name, follows behind "or".
 
     What an operation gives is the answer where it proposes none, as "6" or "yes", and stands behind each answer in
     parentheses where it does.
@@ -64,7 +66,7 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
             return refusal_text(input)
-        answers = result_text(input["documents"][0].metadata) or explain_no_target(input)
+        answers = best_text(input["documents"]) or explain_no_target(input)
         return f"{answers}\n({input['note']})" if input.get("note") else answers
 
 

@@ -14,7 +14,14 @@ from typing_extensions import TypedDict
 from kg_retrievers.chains.answer import CitingModel, Retrieval, choose_answerer, explain_no_target
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, are_supported, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
-from kg_retrievers.core.documents import result_answers, result_text, result_value, tell_ambiguous_names, tell_result
+from kg_retrievers.core.documents import (
+    best_answers,
+    best_text,
+    equally_good,
+    result_value,
+    tell_ambiguous_names,
+    tell_result,
+)
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever, OnRefusal
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
@@ -57,7 +64,7 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
     """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> CitedAnswer:
-        """Return the labels of the entities, and the facts of the first Document that were shown."""
+        """Return the labels of the entities, and the facts of the best Documents that were shown."""
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> CitedAnswer:
@@ -66,13 +73,14 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
             return no_answer(input)
         shown = evidence_of(input, "numbered")
         metadata = documents[0].metadata
-        answers, own = result_answers(metadata), metadata["triples"]
+        answers = best_answers(documents)
+        own = [triple for one in equally_good(documents) for triple in one.metadata["triples"]]
         proposed = "The best evidence proposes these entities."
         said = tell_result(metadata) or (proposed if answers else explain_no_target(input))
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
         citations, _ = shown.cite(numbers, documents)
         return {
-            "answer": result_text(metadata) or NO_TARGET,
+            "answer": best_text(documents) or NO_TARGET,
             "answers": answers,
             "explanation": " ".join([said, *filter(None, [tell_ambiguous_names(documents)])]),
             "citations": citations,

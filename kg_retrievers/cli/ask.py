@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 #: The graph that comes with the package, and questions over it.
 SAMPLE = Path(__file__).parents[1] / "sample"
 
-#: The exit code if there is no evidence.
-NO_EVIDENCE = 1
+#: The exit code if there is no evidence, or if it proposes no answer since the question is not understood surely.
+NO_ANSWER = 1
+
+#: What to do about an unsure question, on the shell.
+UNSURE_HINT = "The facts below may hold the answer. Rephrase it, or give --examples or --llm."
 
 #: The text above the explanation of evidence that is refused, and in place of an explanation.
 REFUSED = "The question is refused; with --min-confidence 0 this is what is found:"
@@ -59,7 +62,7 @@ def ask(
     Example: kg-retrievers ask films.csv "Who directed Her?"
     """
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
-    fields = options.field_values(field, "max_distance=0.5", options.TAKEN_FIELDS)
+    fields = options.field_values(field, "max_tokens=150", options.TAKEN_FIELDS)
     methods, models, prompt = sources.load_models(given.model, method)
     sources.check_database(methods, given.database)
     with status("loading the language model"):
@@ -84,7 +87,7 @@ def ask(
         answerer = by_prompt or (kg_retrievers.llm_answerer(retriever.answer_prompt, llm) if llm else None)
         with status("searching (the first search compiles code, for about ten seconds)"):
             found = _search(question, retriever, inputs)
-            answer, unsupported = _answer(question, found.documents, retriever, answerer)
+            answer, unsupported = _answer(question, found, retriever, answerer)
         explained = _explain(question, found, retriever, inputs, explain, why_not)
     if as_json:
         _print_json(question, found, answer, unsupported, explained)
@@ -92,18 +95,20 @@ def ask(
         parts = [evidence(document) for document in found.documents]
         if found.documents and retriever.granularity == "triple":
             parts = [single_triples(found.documents)]
-        said = answer if found.refusal is None else _refused(found.refusal)
+        said = _refused(found.refusal) if found.refusal else answer
+        if answer is None and found.why:
+            said = f"{found.why} {UNSURE_HINT}"
         show(summary(question, said, found.documents, unsupported or ()), *parts, *_shown(found, explained, explain))
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {inputs['k'] + 1}")
-    if answer is None and found.documents:
+    if answer is None and found.documents and not found.why:
         if prompt:
             note(f"the model in {prompt.folder} writes no answer")
         elif llm:
             note("the language model finds no answer in the evidence")
         else:
             note(f"{joined_names(methods)} finds facts and proposes no answer; --llm answers from them")
-    return 0 if found.documents else NO_EVIDENCE
+    return NO_ANSWER if not found.documents or (found.why and answer is None) else 0
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,13 @@ class _Found:
     documents: list[Document]
     refusal: RefusalError | None = None
     is_tie: bool = False
+
+    @property
+    def why(self) -> str:
+        """Why evidence proposes no answer; empty if it does, or if its method never does."""
+        from kg_retrievers.core.documents import why_unsure  # loads numpy, which the help does not need
+
+        return why_unsure(self.documents)
 
 
 def _search(question: str, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> _Found:
@@ -141,7 +153,7 @@ def _is_tie(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _answer(
-    question: str, documents: list[Document], retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None
+    question: str, found: _Found, retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None
 ) -> tuple[str | None, list[str] | None]:
     """Answer with a graph prompt or a language model, if there is one, else with the proposals of the retriever.
 
@@ -150,22 +162,18 @@ def _answer(
     """
     # These load numpy, which the help does not need.
     from kg_retrievers.chains.evidence import fact_lines, unsupported
-    from kg_retrievers.core.documents import result_answers
+    from kg_retrievers.core.documents import best_answers
 
     answer: str | None = None
     names: list[str] = []
-    reply = ""
+    documents, reply = found.documents, ""
     if answerer is not None and documents:
         said = answerer.invoke({"question": question, "documents": documents})
         names, reply = (retriever.parse_answers(said), said) if isinstance(said, str) else (said, "")
         answer = "; ".join(names) or None
-    elif retriever.proposes_answers and documents:
-        extractive = kg_retrievers.ExtractiveAnswerer()
-        best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
-        best = [document for document in best if result_answers(document.metadata)] or best[:1]
-        texts = [extractive.invoke({"question": question, "documents": [document]}) for document in best]
-        names = [name for document in best for name in result_answers(document.metadata)]
-        answer = "\nor ".join(dict.fromkeys(texts))
+    elif retriever.proposes_answers and documents and not found.why:
+        answer = kg_retrievers.ExtractiveAnswerer().invoke({"question": question, "documents": documents})
+        names = best_answers(documents)
     return answer, unsupported(names, fact_lines(documents), reply, documents)
 
 
@@ -222,7 +230,7 @@ def _print_json(
         "value": first["value"],
         "supported": None if unsupported is None else not unsupported,
         "confidence": first["confidence"],
-        "reason": None if found.refusal is None else found.refusal.on_shell,
+        "reason": found.refusal.on_shell if found.refusal else found.why or None,
         "documents": [document.model_dump() for document in found.documents],
     }
     if isinstance(found.refusal, LowConfidenceError):
@@ -238,22 +246,19 @@ def demo() -> int:
     """
     graph, examples = str(SAMPLE / "graph.jsonl"), str(SAMPLE / "questions.jsonl")
     show(
-        "A small graph of films comes with the package. SimGRAG turns a question into a small pattern and finds the "
-        "part of the graph that is nearest to it. Nothing is downloaded, no API key is used."
+        "A small graph of films comes with the package. A question becomes a small pattern, and what fits it in the "
+        "graph is the answer. Nothing is downloaded, no API key is used."
     )
-    for question, k, uses_examples in (
-        ("Which films did Christopher Nolan direct?", None, False),
-        ("Which science fiction films star Amy Adams?", None, False),
-        ("Who directed Dune?", 2, False),
-        ("What kind of film is Inception?", None, True),
-        ("Who wrote other films by the director of Barbie?", None, True),
+    for question, uses_examples in (
+        ("Which films did Christopher Nolan direct?", False),
+        ("Which science fiction films star Amy Adams?", False),
+        ("Who directed Dune?", False),
+        ("What kind of film is Inception?", True),
+        ("Who wrote other films by the director of Barbie?", True),
     ):
-        command = ["ask", graph, question]
-        command += [] if k is None else ["--k", str(k)]
-        command += ["--examples", examples] if uses_examples else []
+        command = ["ask", graph, question, *(["--examples", examples] if uses_examples else [])]
         show(Text(f"\n$ kg-retrievers {shlex.join(command)}\n", style="bold"))
-        given = options.Given(examples=examples if uses_examples else None)
-        ask(Source(graph, options.Reading()), question, given, k=k)
+        ask(Source(graph, options.Reading()), question, options.Given(examples=examples if uses_examples else None))
     show(
         "\nNow your own graph, a FILE with a triple a line: .csv, .tsv, head|relation|tail or .jsonl",
         "\n  kg-retrievers info FILE",

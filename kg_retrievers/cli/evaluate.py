@@ -59,7 +59,7 @@ class MeasuredWith:
     @property
     def fields(self) -> dict[str, Any]:
         """The fields of the retrievers."""
-        fields = options.field_values(self.field, "max_distance=0.5", options.TAKEN_FIELDS)
+        fields = options.field_values(self.field, "max_tokens=150", options.TAKEN_FIELDS)
         return fields if self.k is None else fields | {"k": self.k}
 
 

@@ -225,7 +225,7 @@ Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH, parser=place
 GraphOption = Annotated[str | None, option("GRAPH", "The graph, as `ask` takes it.", "--graph", parser=place)]
 Method = Annotated[str | None, option("NAME", METHODS_HELP, parser=methods)]
 K = Annotated[int | None, option("N", "How many pieces of evidence.", "--k", min=1)]
-Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_distance=0.5.")]
+Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_tokens=150.")]
 Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
 Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
 Seed = Annotated[int, option("N", "Of random numbers (default: 0).", min=0)]

@@ -35,6 +35,9 @@ PATTERN_SOURCES = {
 #: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 
+#: The most further facts that are shown below an answer.
+FURTHER_SHOWN = 5
+
 
 def summary(
     question: str, answer: str | None, documents: list[Document], unsupported: Sequence[str] = ()
@@ -90,7 +93,11 @@ def evidence(document: Document) -> RenderableType:
         sources = "; ".join(dict.fromkeys(_sources([document])))
         return Group(paths, Text(f" From {sources}")) if sources else paths
     rows = [(position, *triple) for position, triple in enumerate(triples, 1)]
-    return _facts(title, ("#", "head", "relation", "tail"), rows, [document])
+    is_further = "parts" in metadata["details"] and metadata["rank"] > 1
+    if is_further:
+        title = f"Further facts: {len(triples)}, the likeliest to hold the answer otherwise first"
+    most = FURTHER_SHOWN if is_further else ROWS_SHOWN
+    return _facts(title, ("#", "head", "relation", "tail"), rows, [document], most)
 
 
 def single_triples(documents: list[Document]) -> RenderableType:
@@ -102,13 +109,17 @@ def single_triples(documents: list[Document]) -> RenderableType:
 
 
 def _facts(
-    title: str, columns: Sequence[str], rows: Sequence[tuple[str | int, ...]], documents: Sequence[Document]
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str | int, ...]],
+    documents: Sequence[Document],
+    most: int = ROWS_SHOWN,
 ) -> RenderableType:
-    """Lay out facts, a row each, with their sources where the graph holds some."""
+    """Lay out facts, one row each, with their sources if the graph holds some."""
     sources = _sources(documents)
     if not any(sources):
-        return table(title, columns, rows)
-    return table(title, (*columns, "source"), [(*row, source) for row, source in zip(rows, sources, strict=True)])
+        return table(title, columns, rows, most)
+    return table(title, (*columns, "source"), [(*row, one) for row, one in zip(rows, sources, strict=True)], most)
 
 
 def _sources(documents: Sequence[Document]) -> list[str]:
@@ -148,12 +159,14 @@ def grid(*rows: tuple[str, str | int]) -> RenderableType:
     return grid
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> RenderableType:
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]], most: int = ROWS_SHOWN
+) -> RenderableType:
     """Lay out the first rows of a table."""
     table = Table(*columns, box=None, header_style="dim")
-    for row in rows[:ROWS_SHOWN]:
+    for row in rows[:most]:
         table.add_row(*map(_cell, row))
-    more = [f" {len(rows) - ROWS_SHOWN:,} more; --json has all."] if len(rows) > ROWS_SHOWN else []
+    more = [f" {len(rows) - most:,} more; --json has all."] if len(rows) > most else []
     return Group(Text(f"\n{title}", style="bold"), table, *more)
 
 

@@ -537,8 +537,26 @@ def top_answers(evidence: Sequence[Evidence]) -> list[str]:
 
 def documents_answers(documents: Sequence[Document]) -> list[str]:
     """Return what `top_answers` does, of Documents of a retriever."""
-    top = [found.metadata for found in documents if found.metadata["score"] == documents[0].metadata["score"]]
-    return list(dict.fromkeys(key for metadata in top for key in metadata["answers"]))
+    return list(dict.fromkeys(key for one in equally_good(documents) for key in one.metadata["answers"]))
+
+
+def equally_good(documents: Sequence[Document]) -> list[Document]:
+    """Return the first Document and, if it proposes answers, those with the same score that do so, too."""
+    first, rest = documents[:1], documents[1:]
+    score = first[0].metadata.get("score") if first and result_answers(first[0].metadata) else None
+    same = (one for one in rest if score is not None and one.metadata.get("score") == score)
+    return [*first, *(one for one in same if result_answers(one.metadata))]
+
+
+def best_text(documents: Sequence[Document]) -> str:
+    """Return the answers of equally good Documents as one text, joined by "or"; empty without any."""
+    texts = [result_text(one.metadata) for one in equally_good(documents)]
+    return "\nor ".join(dict.fromkeys(filter(None, texts)))
+
+
+def best_answers(documents: Sequence[Document]) -> list[str]:
+    """Return the answers of equally good Documents as texts, each once; see `result_answers`."""
+    return list(dict.fromkeys(name for one in equally_good(documents) for name in result_answers(one.metadata)))
 
 
 def flat_metadata(document: Document) -> Document:

@@ -22,6 +22,7 @@ from rich.progress import track
 from kg_retrievers import errors
 from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.core.trained_model import TrainedModel
@@ -155,7 +156,8 @@ class Asker:
         if self.topic == "linked":
             given.pop("seed_entities", None)
         try:
-            return retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
+            documents = retriever.invoke(question.text, config, on_refusal="raise", **given)
+            return documents, why_unsure(documents) or None, None
         except errors.SearchBudgetError as error:  # it does not say that there is nothing
             return [], None, f"{type(error).__name__}: {error}"
         except errors.RefusalError as error:
@@ -230,7 +232,8 @@ def evaluate(
     Document holds one of several equally good results. The evidence is that of all Documents, as many as the
     retriever's `k`. Where the retriever proposes no answers (`proposes_answers`), what compares answers is None.
 
-    A question is refused where there is no Document, or, with an answerer, where its reply holds no answers. A reply
+    A question is refused if there is no Document, or only evidence that proposes no answer since the question is not
+    understood surely, or, with an answerer, if its reply holds no answers. A reply
     that is a text is read by the retriever's `parse_answers`: what it finds is scored, and an abstention such as "ans:
     not available" is a refusal. A verdict on a claim, as `FactVerifier` gives it, is the value that `exact_value`
     compares with the gold one, True or False: so it is the accuracy of verdicts.

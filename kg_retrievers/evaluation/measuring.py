@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from kg_retrievers.core.cost import CostCounter
-from kg_retrievers.core.documents import documents_answers, result_answers, result_value
+from kg_retrievers.core.documents import documents_answers, result_answers, result_value, why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import InvalidArgumentError
@@ -283,7 +283,7 @@ def record_of(
     value = verdict_value(reply) if is_verdict(reply) else result_value(documents)
     prediction = None if reply is None else predicted_answers(reply)
     said = retriever.parse_answers(prediction) if isinstance(prediction, str) else prediction
-    refused = not documents if said is None else not "".join(said).strip()
+    refused = bool(not documents or why_unsure(documents)) if said is None else not "".join(said).strip()
     gold, answers, alone = list(question.answers), documents_answers(documents), lone_entities_of(documents)
     names = _labels(retriever.index, [*gold, *answers])
     wanted = [names[key] for key in gold] or result_answers({"answers": [], "value": question.value})

@@ -145,6 +145,8 @@ def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
     ]
     for name, found in (details.get("found_by") or {}).items():
         lines.append(f"Found by {as_data(name)}, at rank {found['rank']} with the score {found['score']:.3g}.")
+    if why := details.get("why"):
+        lines.append(as_data(why))
     read = details.get("pattern") or details
     if unplaced := read.get("unplaced"):
         lines.append(f"No relation fits {', '.join(as_data(repr(one)) for one in unplaced)}: left out of the reading.")
@@ -152,6 +154,18 @@ def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
         named = ", ".join(as_data(readable(one)) for one in nearest)
         lines.append(f"The relations that came nearest when it was read, its entities in mind: {named}.")
     return lines
+
+
+def _found(part: str) -> str:
+    """Return how a part of `KGRetriever` found a fact, in words."""
+    name, _, position = part.partition(" ")
+    words = {
+        "reading": f"in reading {position} of the question",
+        "model": "by the trained model",
+        "around": "near an entity of the question",
+        "text": "its text is near to the question",
+    }
+    return words.get(name, as_data(part))
 
 
 def path_line(path: Sequence[Sequence[str]]) -> str:
@@ -182,19 +196,22 @@ class CitedFact:
         number: Its number, from 1; under it a chain shows it that is given this Document alone.
         triple: Head, relation and tail by entity key.
         text: The fact in words.
-        sources: Where it is from; nothing where the graph does not say.
+        sources: Where it is from; nothing if the graph does not say.
+        part: The part of `KGRetriever` that found it, as `details["parts"]` names it; empty for other methods.
     """
 
     number: int
     triple: tuple[str, str, str]
     text: str
     sources: tuple[str, ...]
+    part: str = ""
 
     @property
     def line(self) -> str:
-        """The fact behind its number, and where it is from."""
+        """The fact behind its number, how it was found, and where it is from."""
+        found = f" ({_found(self.part)})" if self.part else ""
         sources = f" (from {'; '.join(map(one_line, self.sources))})" if self.sources else ""
-        return f"[{self.number}] {self.text}{sources}"
+        return f"[{self.number}] {self.text}{found}{sources}"
 
 
 @dataclass(frozen=True)
@@ -318,12 +335,10 @@ def _cited(document: Document) -> tuple[CitedFact, ...]:
     triples, labels = facts_of(document, "explain")
     said = words_of_documents([document])
     sources = document.metadata.get("sources") or [[]] * len(triples)
-    return tuple(
-        CitedFact(
-            number, triple, as_data(f"{labels[triple.head]} -> {said(triple)} -> {labels[triple.tail]}"), tuple(of_fact)
-        )
-        for number, (triple, of_fact) in enumerate(zip(triples, sources, strict=True), 1)
-    )
+    parts = document.metadata["details"].get("parts") or [""] * len(triples)
+    texts = [as_data(f"{labels[one.head]} -> {said(one)} -> {labels[one.tail]}") for one in triples]
+    rows = zip(triples, texts, map(tuple, sources), parts, strict=True)
+    return tuple(CitedFact(number, *row) for number, row in enumerate(rows, 1))
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:

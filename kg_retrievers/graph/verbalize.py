@@ -560,6 +560,7 @@ def verbalize(
     count_tokens: Callable[[str], int] = approximate_tokens,
     paths: object = (),
     entities: Sequence[str] = (),
+    notice: bool = True,
 ) -> Verbalization:
     """Turn triples into text that keeps to a budget.
 
@@ -578,6 +579,7 @@ def verbalize(
             are shown.
         entities: Entities that no triple holds. Tables list them behind the others, other styles a line each below the
             triples. They are left out first.
+        notice: Whether the last line says how many facts are left out.
 
     Raises:
         InvalidArgumentError: If `max_tokens` is below 1 or `style` is unknown.
@@ -594,18 +596,20 @@ def verbalize(
         raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
     lines = partial(walk_lines, paths=paths) if style == "paths" else _LINES[style]
     label, said, count, total = cache(label), cache(said), len(triples), len(triples) + len(entities)
+    each = lines(triples, label, said) if style in ("triples", "numbered") else None  # one line for each fact
 
     def text(shown: int) -> str:
         facts, alone = triples[:shown], entities[: max(shown - count, 0)]
         if style == "tables":
             shown_lines = table_lines(facts, label, said, alone)
         else:
-            shown_lines = [*lines(facts, label, said), *(as_data(label(key)) for key in alone)]
+            of_facts = lines(facts, label, said) if each is None else each[:shown]
+            shown_lines = [*of_facts, *(as_data(label(key)) for key in alone)]
         kinds = [("fact", "facts", count - len(facts)), ("entity", "entities", len(entities) - len(alone))]
         left_out = " and ".join(f"{some} more {one if some == 1 else many}" for one, many, some in kinds if some)
-        notice = [f"({left_out} left out)"] if left_out else []
-        apart = [""] if notice and shown_lines and style == "tables" else []  # or it would be read as a row
-        return "\n".join(shown_lines + apart + notice)
+        told = [f"({left_out} left out)"] if left_out and notice else []
+        apart = [""] if told and shown_lines and style == "tables" else []  # or it would be read as a row
+        return "\n".join(shown_lines + apart + told)
 
     everything = text(total)
     if max_tokens is None or count_tokens(everything) <= max_tokens:

@@ -251,7 +251,7 @@ def find_method(name: str) -> Method:
 
 
 #: The method that is asked where none is named.
-DEFAULT = find_method("simgrag")
+DEFAULT = find_method("kg")
 
 
 def find_methods(names: str) -> tuple[Method, ...]:

@@ -2,7 +2,7 @@
 
 - KG_RETRIEVERS_INDEX: the folder of an index, as `kg-retrievers index` saves it; required.
 - KG_RETRIEVERS_METHOD: the name of the method, or of several as in simgrag+g-retriever; by default that of the model,
-  else "simgrag".
+  else "kg".
 - KG_RETRIEVERS_LLM: a language model as provider:model, for the method and the answer; none by default.
 - KG_RETRIEVERS_MODEL: the folder of a trained model, as `kg-retrievers train` saves it, for a method that needs one; or
   several folders, as in PATH.

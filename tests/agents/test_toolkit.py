@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from kg_retrievers import GraphIndex, KnowledgeGraph, KnowledgeGraphToolkit, LadybugExecutor, default_embeddings
 from kg_retrievers.agents.bounds import count_tokens
 from kg_retrievers.agents.toolkit import read_result
+from kg_retrievers.core.replies import NO_TARGET
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.sample import load_graph
 from kg_retrievers.testing import ScriptedChatModel
@@ -209,16 +210,32 @@ def test_a_mistake_is_told_with_the_next_step(
         ("Wer leitet Her?", "Next step: Ask in English"),
     ],
 )
-def test_a_refusal_is_worded_for_an_agent(toolkit: KnowledgeGraphToolkit, question: str, step: str) -> None:
-    told = lines(call(toolkit, "ask", question=question))
+def test_a_refusal_is_worded_for_an_agent(index: GraphIndex, question: str, step: str) -> None:
+    told = lines(call(KnowledgeGraphToolkit(index, method="simgrag"), "ask", question=question))
     assert told[0] == "Answer: The question was not understood."
     assert told[1].startswith("Why: ")
     assert told[2].startswith(step)
     assert not PYTHON.search("\n".join(told))
 
 
+@pytest.mark.parametrize(
+    ("question", "step"),
+    [
+        ("What is the annual revenue of Her?", "Next step: Look for the answer in the facts below."),
+        ("Wer leitet Her?", "Next step: Ask in English"),
+    ],
+)
+def test_an_unsure_question_shows_facts_to_an_agent(toolkit: KnowledgeGraphToolkit, question: str, step: str) -> None:
+    told = lines(call(toolkit, "ask", question=question))
+    assert told[0] == f"Answer: {NO_TARGET}"
+    assert any(line.startswith("Why: Not sure what ") for line in told)
+    assert any(line.startswith(step) for line in told)
+    assert any(line.startswith("[1] Her -> ") for line in told)
+    assert not PYTHON.search("\n".join(told))
+
+
 def test_a_retriever_of_ones_own_answers_and_its_threshold_is_told_in_plain_words(index: GraphIndex) -> None:
-    strict = KnowledgeGraphToolkit(index).retriever.with_fields({"min_confidence": 1.0})
+    strict = KnowledgeGraphToolkit(index, method="simgrag").retriever.with_fields({"min_confidence": 1.0})
     told = call(KnowledgeGraphToolkit(index, method=strict), "ask", question="Who directed Her?")
     assert "Answer: The answer is less certain than required." in told.text
     assert "Why: the confidence of the answer to 'Who directed Her?' is 0.90; 1 is required." in told.text

@@ -234,7 +234,7 @@ def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        ([*ASK, "--database", "films.lbug"], "--database is for sg-rag, but asked is simgrag. Leave it out, or: --"),
+        ([*ASK, "--database", "films.lbug"], "--database is for sg-rag, but asked is kg. Leave it out, or: --"),
         ([*ASK, *CYPHER, "--database", "films.csv"], "a LadybugDB file or a new one, but got 'films.csv'. See: kg-ret"),
         ([*ASK, *CYPHER, "--database", "localhost:7687"], "--database: wanted a URI such as bolt://localhost:7687, a"),
         ([*ASK, *CYPHER, "--database", "bolt://"], "--database: Neo4jExecutor: wanted a URI as in 'neo4j://localhost"),

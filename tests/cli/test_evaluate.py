@@ -59,12 +59,11 @@ def test_evaluate_writes_what_evaluate_returns(run: Run) -> None:
     written = figures("out.json")
     questions = load_questions()
     index = GraphIndex.build(load_graph(), default_embeddings())
-    retriever = kg_retrievers.SimGRAGRetriever.from_index(index)
-    report = evaluate(retriever, questions, seed=3)
+    report = evaluate(kg_retrievers.KGRetriever.from_index(index), questions, seed=3)
     assert list(written) == [
         "method", "questions", "metrics", "intervals", "by_hops", "by", "seed", "settings",
     ]  # fmt: skip
-    assert (written["method"], written["questions"], written["seed"]) == ("simgrag", len(questions), 3)
+    assert (written["method"], written["questions"], written["seed"]) == ("kg", len(questions), 3)
     assert untimed(written["metrics"]) == untimed(dict(report.metrics))
     assert written["intervals"] == report.intervals
     assert [untimed(part) for part in written["by_hops"].values()] == [
@@ -79,7 +78,7 @@ def test_evaluate_writes_what_evaluate_returns(run: Run) -> None:
     rows = out.splitlines()
     assert rows[1].split()[:4] == ["method", "hops", "n", "hit"]
     assert [row.split()[:3] for row in rows[2:]] == [
-        ["simgrag", name, str(part)]
+        ["kg", name, str(part)]
         for name, part in [("all", 95), *((hop, one["questions"]) for hop, one in written["by_hops"].items())]
     ]
 
@@ -116,7 +115,8 @@ def test_evaluate_takes_a_part(run: Run, more: list[str], settings: dict[str, An
 
 
 def test_measured_questions_are_no_examples(run: Run) -> None:
-    code, _, err = run("evaluate", *FILMS, "--examples", "labelled.jsonl", "--output", "out.json")
+    asked = ("--method", "simgrag", "--examples", "labelled.jsonl")
+    code, _, err = run("evaluate", *FILMS, *asked, "--output", "out.json")
     assert (code, err) == (0, "")
     written = figures("out.json")
     examples = written["settings"]["examples"]
@@ -132,7 +132,7 @@ def test_evaluate_with_a_language_model(run: Run, server: Callable[..., OpenAISe
     strange = '{"triples": [["Xyzzyplugh", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     answer = '{"explanation": "", "answers": ["Spike Jonze", "Amy Adams"], "citations": [1]}'
     with server(pattern, answer, strange, strange):
-        asked = ("--llm", "openai:test-model", "--field", "chooses=false")
+        asked = ("--method", "simgrag", "--llm", "openai:test-model", "--field", "chooses=false")
         code, out, err = run("evaluate", *FILMS, *asked, "--output", "out.json")
     assert (code, err) == (0, "")
     written = figures("out.json")
@@ -150,12 +150,12 @@ def test_a_table_is_grouped(run: Run) -> None:
     assert (code, err) == (0, "")
     rows = out.splitlines()
     assert next(row for row in rows if row.startswith("method")).split()[1] == "answers"
-    assert [row.split()[1] for row in rows if row.startswith("simgrag")] == ["all", "1", "2-4"]
+    assert [row.split()[1] for row in rows if row.startswith("kg")] == ["all", "1", "2-4"]
     assert get_args(GroupBy) == get_args(get_args(By)[0])
 
 
 def test_a_broken_run_is_kept_and_continued(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    all_answered = ("--field", "min_confidence=0.0")
+    all_answered = ("--method", "simgrag", "--field", "min_confidence=0.0")
     command = ("evaluate", *ASKED, *all_answered, "--hops", "1", "--limit", "4", "--records", "out.jsonl")
     real = kg_retrievers.SimGRAGRetriever.match
     calls = iter(range(100))
@@ -200,7 +200,7 @@ def test_a_field_is_for_every_method_that_is_compared(run: Run) -> None:
     assert "did you mean 'edge_cost'?" in err
 
 
-@pytest.mark.parametrize(("field", "read"), [("max_distance=0.5", 0.5), ("on_refusal=empty", "empty")])
+@pytest.mark.parametrize(("field", "read"), [("max_tokens=150", 150), ("on_refusal=empty", "empty")])
 def test_fields_of_the_retriever_are_set(run: Run, field: str, read: Any) -> None:
     code, out, _ = run("evaluate", *FILMS, "--field", field, "--json")
     settings = json.loads(out)["settings"]
@@ -240,7 +240,7 @@ def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
     assert run("evaluate", *FILMS, "--records", "r.jsonl")[0] == 0
     text = (folder / "r.jsonl").read_text("utf-8")
     for harmless, hostile in (
-        ('"method": "simgrag"', '"method": "\\u001b[31m[b]x\\u0007"'),
+        ('"method": "kg"', '"method": "\\u001b[31m[b]x\\u0007"'),
         ('"answers": ["Spike Jonze"]', '"answers": ["\\u001b[2J\\r"]'),
         ('"hit": 1.0', '"hit": 0.0'),
     ):
@@ -297,8 +297,8 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         (["evaluate", *FILMS, "--examples", "asked.jsonl"], "all of the 2 examples are among the questions"),
         (["evaluate", *FILMS, "--output", "none/out.json"], "'none/out.json' cannot be written"),
         (["evaluate", *FILMS, "--field", "k=abc"], "--field: k comes from other options: give --k, but got 'k=abc'"),
-        (["evaluate", *FILMS, "--field", "max_distanc=1"], "no field 'max_distanc'; did you mean 'max_distance'?"),
-        (["evaluate", *FILMS, "--field", "max_distance=near"], "max_distance must be a valid number"),
+        (["evaluate", *FILMS, "--field", "max_token=1"], "no field 'max_token'; did you mean 'max_tokens'?"),
+        (["evaluate", *FILMS, "--field", "max_tokens=few"], "max_tokens must be a valid integer"),
         (["evaluate", *FILMS, "--records", "notes.txt"], "notes.txt: this is no file of records"),
         (
             ["evaluate", *FILMS[:2], "--data", "none", "--format", "metaqa"],

@@ -17,9 +17,9 @@ import pytest
 from openai_server import OpenAIServer
 from shell_mistakes import Run, mistake
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
+from kg_retrievers import GraphIndex, KGRetriever, cli, default_embeddings
 from kg_retrievers.cli import shell, show, sources
-from kg_retrievers.cli.ask import NOTHING_FOUND, REFUSED
+from kg_retrievers.cli.ask import NOTHING_FOUND, REFUSED, UNSURE_HINT
 from kg_retrievers.errors import install_command
 from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.loading import open_index
@@ -82,13 +82,18 @@ def test_ask_shows_the_answer_and_where_it_comes_from(run: Run) -> None:
         "Evidence 1: confidence ..., score 1.000, 1 triple",
         " #  head  relation     tail",
         " 1  Her   directed_by  Spike Jonze",
+        "",
+        "Further facts: 2, the likeliest to hold the answer otherwise first",
+        " #  head        relation     tail",
+        " 1  Her         starring     Amy Adams",
+        " 2  Adaptation  directed_by  Spike Jonze",
     ]
 
 
 def test_ask_prints_one_json_object(json_of: Callable[..., Any]) -> None:
     question = "Who stars in Little Women?"
     found = json_of("ask", SAMPLE, question)
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(load_graph(), HashedEmbeddings()))
+    retriever = KGRetriever.from_index(GraphIndex.build(load_graph(), default_embeddings()))
     assert found["documents"] == [document.model_dump() for document in retriever.invoke(question)]
     assert "Timothée Chalamet" in found["answer"].split("; ")
     assert (found["question"], found["reason"]) == (question, None)
@@ -138,7 +143,7 @@ def test_ask_shows(run: Run, argv: list[str], shown: str) -> None:
 
 
 def test_ask_says_that_there_is_another_reading(run: Run) -> None:
-    question = ("ask", SAMPLE, "Who directed Dune?")
+    question = ("ask", SAMPLE, "Who directed Dune?", "--method", "simgrag")
     code, out, err = run(*question)
     assert code == 0
     assert "Dune [Dune (1984)]  directed_by  David Lynch" in out
@@ -155,9 +160,9 @@ def test_ask_says_that_there_is_another_reading(run: Run) -> None:
     assert err == ""
 
 
-def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[..., Any], folder: Path) -> None:
+def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[..., Any]) -> None:
     question = "What salary does Spike Jonze have?"
-    asked = ("ask", "films.csv", question, "--min-confidence", "1")
+    asked = ("ask", "films.csv", question, "--method", "simgrag", "--min-confidence", "1")
     code, out, err = run(*asked)
     assert (code, err) == (1, "")
     said = f"SimGRAGRetriever: not sure what {question!r} asks for (confidence "
@@ -167,9 +172,23 @@ def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[...
     assert 0 <= found["confidence"] < 1
     assert found["reason"].startswith(said)
     assert {"unplaced", "nearest"} <= set(found)
-    found = json_of("ask", "films.csv", question, "--min-confidence", "0")
+    found = json_of(*asked[:-1], "0")
     assert found["confidence"] == found["documents"][0]["metadata"]["confidence"]
     assert "nearest" not in found
+
+
+def test_ask_shows_evidence_for_what_it_does_not_understand(run: Run, json_of: Callable[..., Any]) -> None:
+    """By default the facts that may hold the answer are shown, no answer is proposed, and the exit code is 1."""
+    asked = ("ask", "films.csv", "What salary does Spike Jonze have?")
+    code, out, err = run(*asked)
+    assert (code, err) == (1, "")
+    assert "Answer    Not sure what " in out
+    assert f"{UNSURE_HINT}\n" in out
+    assert "\nEvidence 1: confidence 0." in out
+    found = json_of(*asked, code=1)
+    assert found["answer"] is None
+    assert found["reason"].startswith("Not sure what ")
+    assert found["documents"][0]["metadata"]["answers"] == []
 
 
 def test_ask_several_methods(run: Run, json_of: Callable[..., Any]) -> None:
@@ -236,7 +255,7 @@ def test_ask_explains_what_is_found_and_what_is_not(run: Run, json_of: Callable[
 
 
 def test_ask_explains_what_is_refused(run: Run, json_of: Callable[..., Any]) -> None:
-    ask = ["ask", "films.csv", "What salary has Spike Jonze?", "--explain"]
+    ask = ["ask", "films.csv", "What salary has Spike Jonze?", "--method", "simgrag", "--explain"]
     code, out, _ = run(*ask)
     assert code == 1
     assert f"Explanation\n{REFUSED}\nQuestion: What salary has Spike Jonze?\n" in out
@@ -315,7 +334,7 @@ def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServe
     (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n", "utf-8")
     with server('{"triples": [["Her", "seen by", "UNKNOWN a"]], "target": "UNKNOWN a"}'):
         more = ("--llm", "openai:test-model", "--field", "chooses=false", "--field", "checks_names=false")
-        code, out, _ = run("ask", "one.tsv", HER, *more, "--field", "max_distance=0.1")
+        code, out, _ = run("ask", "one.tsv", HER, "--method", "simgrag", *more, "--field", "max_distance=0.1")
     assert code == 1
     assert "No evidence found. SimGRAGRetriever: nothing in the graph fits the question 'Who directed Her?'.\n" in out
 
@@ -337,8 +356,9 @@ def test_mistakes_with_language_models(
 
 @pytest.mark.usefixtures("unsure")
 def test_a_reply_that_cannot_be_read_is_a_refusal(run: Run, server: Callable[..., OpenAIServer]) -> None:
+    ask = ("ask", "films.csv", HER, "--method", "simgrag", "--llm", "openai:test-model", "--field", "chooses=false")
     with server("no pattern", "nor here"):
-        code, out, _ = run("ask", "films.csv", HER, "--llm", "openai:test-model", "--field", "chooses=false")
+        code, out, _ = run(*ask)
     assert code == 1
     assert "The reply was: 'nor here'" in out
 
@@ -426,7 +446,7 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv", HER, "--method", "pcst+simgrag", "--field", "edge_cost=2"], "UnionRetriever: there"),
         (["ask", "films.csv", HER, "--exampels", "x"], "No such option: --exampels; did you mean --examples"),
         (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "bad.jsonl:1: no valid JSON"),
-        (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none with a pattern"),
+        (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none of 1 examples has a pattern"),
         (["ask", "films.csv", HER, "--embeddings", "minilm"], "MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'minilm'"),
         (["ask", "films.csv", HER, "--read", "encoding=utf-9"], "no text encoding 'utf-9'"),
         (["ask", "broken.csv", HER], "broken.csv:2: wanted 3 cells (csv), but got 1: ['broken']. Correct the line, "),

@@ -37,5 +37,5 @@ def test_ask_shows_where_facts_are_from(run: Run, index: str, options: list[str]
 
 
 def test_facts_without_sources_show_none(run: Run, index: str) -> None:
-    _, out, _ = run("ask", index, "Who starred in Her?")
+    _, out, _ = run("ask", index, "Who starred in Her?", "--method", "simgrag")
     assert "source" not in out

@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
+    KGRetriever,
     KnowledgeGraph,
     Known,
     NeighborhoodRetriever,
@@ -186,3 +187,15 @@ def test_hostile_names_do_nothing() -> None:
         assert "<b>" not in html
         assert "\x1b" not in one.text
     assert len(missed.text.split("\n")) == 6
+
+
+def test_facts_of_kg_retriever_say_which_part_found_them(index: GraphIndex) -> None:
+    """Each further fact has its origin behind it, and an unsure reading says why it is unsure."""
+    last = KGRetriever.from_index(index).invoke("Who directed Her?")[-1]
+    explained = explain(last)
+    assert {"near an entity of the question", "its text is near to the question"} & {
+        fact.line.rpartition("(")[2].rstrip(")") for fact in explained.facts
+    }
+    assert [fact.part for fact in explained.facts] == last.metadata["details"]["parts"]
+    (unsure,) = KGRetriever.from_index(index).invoke("Who quibbled Her?")
+    assert "Not sure" in explain(unsure).text

@@ -104,4 +104,4 @@ def test_a_language_model_writes_patterns_and_answers(monkeypatch: pytest.Monkey
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     monkeypatch.setenv("KG_RETRIEVERS_LLM", "openai:gpt-4.1-mini")
     nodes = workflow().builder.nodes
-    assert [name for name, node in nodes.items() if node.retry_policy] == ["understand", "generate_pattern", "answer"]
+    assert [name for name, node in nodes.items() if node.retry_policy] == ["understand", "read_question", "answer"]

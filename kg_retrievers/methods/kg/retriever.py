@@ -51,6 +51,8 @@ K = 1_000
 #: How many steps around the entities of a question facts are looked for.
 MAX_HOPS = 2
 
+MAX_NODES = 20_000
+
 #: Graphs of at most so many facts are searched whole for facts near in meaning. The vectors of their texts take
 #: `4 * dimension` bytes each, and are made with the first question.
 EVERYWHERE = 20_000
@@ -61,6 +63,9 @@ EMBEDDED = 200_000
 
 #: How many names stand for the entities of a question without any.
 NAMES = 5
+
+#: How many equally good matches of the likeliest reading are shown, such as those of entities of one name.
+TIES = 3
 
 #: The cosine of a question without an entity and a fact, or a name, below which the graph says nothing about it. A
 #: guess.
@@ -88,11 +93,12 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     """Finds the answer if the question is understood, and in any case the best evidence for a budget of tokens.
 
     The first Document is the evidence of the likeliest reading, with its answers and confidence, if it reaches
-    `min_confidence`. The other holds further facts, the likeliest to hold the answer first, and proposes no answers:
+    `min_confidence`. Up to two more hold equally good matches, such as those of another entity of the same name. The
+    last one holds further facts, the likeliest to hold the answer first, and proposes no answers:
     the facts of other readings, those around the entities of the question, and those whose texts are near to it
     anywhere in the graph (up to `EVERYWHERE` facts; up to `EMBEDDED` if the question names no entity). A logistic
     regression over their origins, fitted on other graphs, ranks them (`FEATURES`). `details["parts"]` names the origin
-    of each. Without a sure reading there is only the second Document, whose confidence is that of the likeliest
+    of each. Without a sure reading there is only this Document, whose confidence is that of the likeliest
     reading; `details["why"]` says why it is not taken.
 
     The texts of all Documents together have at most `max_tokens` tokens, unless a single fact or the table of an
@@ -125,7 +131,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     max_tokens: int = Field(default=MAX_TOKENS, ge=FEWEST_TOKENS, strict=True)
     #: Counts the tokens of a text; see `verbalize`.
     count_tokens: Callable[[str], int] = approximate_tokens
-    #: The most Documents; two at most if each holds a subgraph.
+    #: The most Documents; four at most if each holds a subgraph.
     k: int = Field(default=K, ge=1, le=MAX_K)
     #: Always the neighbourhood of the question's entities, or the whole of a small graph.
     scope: Literal["neighborhood"] = "neighborhood"
@@ -135,6 +141,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     style: DocumentStyle = "triples"
     #: How many steps a fact is away from the entities of the question, at most.
     max_hops: int = Field(default=MAX_HOPS, ge=1)
+    max_nodes: int | None = Field(default=MAX_NODES, ge=1)
 
     @classmethod
     def fields_made_from(
@@ -232,20 +239,24 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         """Run the stage that writes `found` and `why`."""
         if not state["readings"]:
             return {"found": [], "why": ""}
-        asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": 1}
+        asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": TIES}
         try:
             documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
         except RefusalError as refusal:
             why = refusal.plain_message
             return {"found": [], "why": why[:1].upper() + why[1:]}
         why = "" if documents else f"Nothing in the graph fits {state['question']!r:.200}."
-        return {"found": [one.metadata for one in documents], "why": why}
+        rows = [one.metadata for one in documents]
+        return {"found": [row for row in rows if row["score"] == rows[0]["score"]], "why": why}
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `answers` and `documents`."""
-        sure = [*map(evidence_of, state["found"])]
-        shown = [self._cut(one, self.max_tokens) for one in sure]
-        left = self.max_tokens - sum(map(self._tokens, shown))
+        sure, shown, left = [*map(evidence_of, state["found"])], list[Evidence](), self.max_tokens
+        for position, one in enumerate(sure):
+            cut, tokens = self._cut(one, left // (len(sure) - position))
+            if not shown or tokens <= left:
+                shown.append(cut)
+                left -= tokens
         evidence = [*shown, *self._further(state, sure, left)]
         if not evidence:
             self.link(state["question"])  # which tells near names if no entity is found
@@ -253,7 +264,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         found = self.results(state, evidence)
         for document in found["documents"]:  # a cut neighbourhood says nothing of them
             if "parts" not in document.metadata["details"]:
-                document.metadata["truncated"] = shown[0].truncated
+                document.metadata["truncated"] = any(one.truncated for one in shown)
         return found
 
     def _further(self, state: KGState, sure: Sequence[Evidence], left: int) -> Iterator[Evidence]:
@@ -373,14 +384,16 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         near = hops <= self.max_hops
         return FoundFacts("around", around.triples[near].astype(np.int64), hops=hops[near])
 
-    def _cut(self, evidence: Evidence, tokens: int) -> Evidence:
-        """Return evidence with as many of its facts as its text may hold, at least one; those with answers first.
+    def _cut(self, evidence: Evidence, most: int) -> tuple[Evidence, int]:
+        """Return evidence with as many of its facts as a text of so many tokens may hold, and the tokens of its text.
 
-        Entities without facts are left out, too. The table of an operation stays whole.
+        At least one fact is kept. Facts with answers come first. Entities without facts are left out, too. The table of
+        an operation stays whole.
         """
         alone, answers = lone_entities_of(evidence), set(evidence.answers)
-        if self._tokens(evidence) <= tokens or not (evidence.triples or alone):
-            return evidence
+        tokens = self._tokens(evidence)
+        if tokens <= most or not (evidence.triples or alone):
+            return evidence, tokens
         details = {name: value for name, value in evidence.details.items() if name != "paths"}
         triples = sorted(evidence.triples, key=lambda triple: answers.isdisjoint((triple.head, triple.tail)))
 
@@ -389,7 +402,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             return replace(evidence, triples=tuple(triples[:count]), truncated=True, details={**details, **kept})
 
         counts = range(1, len(triples) + len(alone))
-        return first(max(bisect_right(counts, tokens, key=lambda count: self._tokens(first(count))), 1))
+        cut = first(max(bisect_right(counts, most, key=lambda count: self._tokens(first(count))), 1))
+        return cut, self._tokens(cut)
 
     def _fitting_in(self, facts: Sequence[Triple], tokens: int) -> int:
         """Return how many facts, from the first, have texts of so many tokens together."""
@@ -401,7 +415,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         graph = self.graph
         said = words_with({fact: graph.attributes(fact) for fact in facts} if graph.attribute_names else {})
         settings: Any = {"style": self.style, "label": graph.label, "said": said, "count_tokens": self.count_tokens}
-        return verbalize(facts, max_tokens=tokens, **settings).shown
+        return verbalize(facts, max_tokens=tokens, notice=False, **settings).shown
 
     def _tokens(self, evidence: Evidence) -> int:
         """Return the tokens of the Documents of some evidence."""

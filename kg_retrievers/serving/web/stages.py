@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 
 from kg_retrievers.agents import Workflow
 from kg_retrievers.agents.neighborhoods import resolve
+from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
@@ -142,6 +143,7 @@ def _answer(state: Mapping[str, Any]) -> Event:
     """Return the last event: the answer with its citations, or why there is none and what to do next."""
     documents, answer = state.get("documents") or [], state.get("answer") or ""
     asked_as, asked = state.get("asked_as"), state.get("question")
+    why = "" if state.get("answers") else why_unsure(documents)
     event: Event = {
         "event": "answer",
         "asked_as": asked_as if asked_as != asked else None,
@@ -158,16 +160,17 @@ def _answer(state: Mapping[str, Any]) -> Event:
         "value": None if isinstance(state.get("value"), Mapping) else state.get("value"),
         "table": _table(state.get("value")),
         "confidence": documents[0].metadata.get("confidence") if documents else None,
-        "refused": not documents,
+        "refused": bool(why or not documents),
         "reason": None,
         "next_step": None,
         "stopped": state.get("stopped"),
         "cost": state.get("cost"),
     }
-    if not documents:
-        language = tell_language(asked or "") if answer == NOT_UNDERSTOOD else ""
-        step = f"{language} Ask in English." if language else _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])
-        event |= {"reason": _reason(state), "next_step": step}
+    if event["refused"]:
+        said = answer if answer in _NEXT_STEPS else NOT_UNDERSTOOD if why else NO_ANSWER
+        language = tell_language(asked or "") if said == NOT_UNDERSTOOD else ""
+        step = f"{language} Ask in English." if language else _NEXT_STEPS[said]
+        event |= {"reason": why[:CHARACTERS] or _reason(state), "next_step": step}
     return event
 
 

@@ -68,6 +68,19 @@ def test_the_budget_holds(index: GraphIndex, question: str, style: Any, granular
     assert sum(approximate_tokens(one.page_content) for one in documents) <= most
 
 
+def test_entities_of_one_name_each_give_an_answer(index: GraphIndex) -> None:
+    """Two films are called Dune; neither is silently preferred."""
+    retriever = KGRetriever.from_index(index)
+    *answers, further = retriever.invoke("Who directed Dune?")
+    assert [one.metadata["answers"] for one in answers] == [["David Lynch"], ["Denis Villeneuve"]]
+    assert further.metadata["answers"] == []
+    (chosen, _) = retriever.invoke("Who directed Dune?", seed_entities=["Dune (2021)"])
+    assert chosen.metadata["answers"] == ["Denis Villeneuve"]
+    for most in (8, 16, 30):
+        documents = KGRetriever.from_index(index, max_tokens=most).invoke("Who directed Dune?")
+        assert len(documents) == 1 or sum(approximate_tokens(one.page_content) for one in documents) <= most
+
+
 def test_a_counter_of_your_own_counts(index: GraphIndex) -> None:
     documents = KGRetriever.from_index(index, count_tokens=len, max_tokens=100).invoke("Who directed Her?")
     assert len(documents) == 2

@@ -108,7 +108,7 @@ async def test_each_stage_is_told_while_the_client_waits(connect):
             told.append((done, total, message))
 
         await client.call_tool("ask", {"question": "Who directed Her?"}, progress_callback=progress)
-        assert told == [(1, None, "generate_pattern"), (2, None, "match_subgraphs")]
+        assert told == [(1, None, "read_question"), (2, None, "match_reading"), (3, None, "rank_facts")]
 
 
 @pytest.mark.parametrize("entity", HOSTILE[:-1])

@@ -145,13 +145,21 @@ def test_a_refusal_says_why_and_what_to_do_next(client: TestClient) -> None:
     assert "generate_questions" not in answer["reason"]
     assert "Name an entity" in answer["next_step"]
     assert of_kind(events, "evidence") == []
-    assert of_kind(events, "stage")[0]["refused"]
+    assert of_kind(events, "stage")[-1]["refused"]
 
 
 def test_the_confidence_that_is_required_is_kept(client: TestClient) -> None:
-    answer = ask(client, question=QUESTION, min_confidence=0.99)[-1]
+    answer = ask(client, question=QUESTION, method="simgrag", min_confidence=0.99)[-1]
     assert answer["refused"]
     assert "less certain" in answer["answer"]
+
+
+def test_an_unsure_question_shows_evidence_and_says_why_it_is_unsure(client: TestClient) -> None:
+    events = ask(client, question="What salary has Amy Adams?")
+    assert of_kind(events, "evidence")[0]["documents"]
+    assert (events[-1]["refused"], events[-1]["answers"]) == (True, [])
+    assert events[-1]["reason"].startswith("Not sure what ")
+    assert "Name an entity" in events[-1]["next_step"]
 
 
 def test_seed_entities_and_k_are_taken(client: TestClient) -> None:
@@ -163,7 +171,7 @@ def test_seed_entities_and_k_are_taken(client: TestClient) -> None:
 def test_the_graph_can_be_looked_into(client: TestClient) -> None:
     about = client.get("/api/about").json()
     assert about["graph"] == "films"
-    assert about["default_method"] == "simgrag"
+    assert about["default_method"] == "kg"
     assert {"simgrag", "rog", "sg-rag", "kaping"} <= {method["name"] for method in about["methods"]}
     assert set(about["forms"]) == {"pattern", "relation_paths", "cypher"}
     schema = client.get("/api/schema").json()

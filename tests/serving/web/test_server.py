@@ -99,7 +99,7 @@ def test_many_clients_get_what_one_gets(index: GraphIndex) -> None:
 
 
 def test_a_language_model_answers_with_citations(index: GraphIndex) -> None:
-    reply = '{"answer": "Spike Jonze", "answers": ["Spike Jonze"], "explanation": "He did.", "citations": [1, 9]}'
+    reply = '{"answer": "Spike Jonze", "answers": ["Spike Jonze"], "explanation": "He did.", "citations": [1, 999]}'
     llm = GenericFakeChatModel(messages=iter([AIMessage(reply)] * 4))
     with WebServer(make_app(GraphService(index, llm=llm))) as running:
         response = httpx.post(running.address + "api/ask", json={"question": "Who directed Her?"}, timeout=60)
