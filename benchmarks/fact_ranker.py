@@ -1,12 +1,13 @@
 """Chooses the weights of `KGRetriever`, and says how many answers it finds for a budget of tokens.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.fact_ranker [--write] [--graphs dev] [--examples]
+    OMP_NUM_THREADS=1 python -m benchmarks.fact_ranker [--write] [--graphs dev] [--examples] [--model]
 
 Looks for the weights with the highest answer recall at 50, 150 and 500 tokens (150 counts twice) on the questions of
 `benchmarks/own_graphs/fit`, one weight after the other, then scales them to probabilities. No language model, no
 examples, entities found in the question. Answer recall: the share of the answers that are an end of a shown fact, or an
 answer of a sure reading without facts, in the mean over the questions. `--write` stores the weights in the package,
-`--graphs` measures on other graphs what the package has then, `--examples` with the 15 examples of each graph.
+`--graphs` measures on other graphs what the package has then, `--examples` with the 15 examples of each graph, `--model`
+with the model of SubgraphRAG that learns from 300 questions that each graph writes about itself.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 import kg_retrievers.methods.kg.ranking
-from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, Question, default_embeddings
+from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, Question, default_embeddings, generate_questions
 from kg_retrievers.algorithms.logistic import LogisticPrior, fit_logistic
 from kg_retrievers.datasets import read_questions
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import approximate_tokens, triple_lines
 from kg_retrievers.methods.kg.ranking import FEATURES
+from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
 
 FOLDER = Path(__file__).parent / "own_graphs"
 WEIGHTS = Path(kg_retrievers.methods.kg.ranking.__file__).with_name("weights.json")
@@ -112,12 +114,13 @@ def scaled(rows: Sequence[Asked], weights: Array) -> Array:
     return np.concatenate([[bias], scale * weights])
 
 
-def measured(folder: Path, *, with_examples: bool) -> Array:
+def measured(folder: Path, *, with_examples: bool, with_model: bool) -> Array:
     """Return the answer recall of the retriever at each budget, (budgets)."""
     found = []
     for index, questions, home in graphs(folder):
         examples = read_questions(home / "examples.jsonl") if with_examples else None
-        retriever = KGRetriever.from_index(index, examples=examples)
+        model = train_triple_scorer(index, generate_questions(index.graph, 300)).model if with_model else None
+        retriever = KGRetriever.from_index(index, examples=examples, model=model)
         bounded = [retriever.with_fields({"max_tokens": budget}) for budget in BUDGETS]
         found += [[_recall(one, question) for one in bounded] for question in questions]
     return np.array(found).mean(axis=0)
@@ -137,19 +140,12 @@ def main() -> None:
     parser.add_argument("--graphs", choices=["dev", "test", "kept"], help="measure on these, and choose nothing")
     parser.add_argument("--write", action="store_true", help="store the weights in the package")
     parser.add_argument("--examples", action="store_true", help="give the retriever the examples of each graph")
+    parser.add_argument("--model", action="store_true", help="give the retriever a model trained on each graph")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     if options.graphs:
-        print(
-            options.graphs,
-            dict(
-                zip(
-                    BUDGETS,
-                    measured(FOLDER / options.graphs, with_examples=options.examples).round(3).tolist(),
-                    strict=True,
-                )
-            ),
-        )
+        found = measured(FOLDER / options.graphs, with_examples=options.examples, with_model=options.model)
+        print(options.graphs, dict(zip(BUDGETS, found.round(3).tolist(), strict=True)))
         return
     rows = asked()
     weights = chosen(rows)

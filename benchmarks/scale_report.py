@@ -31,6 +31,9 @@ ROWS = (
     ("hit of these three", "questions", "exact.hit"),
     ("", "questions", "one vague.hit"),
     ("", "questions", "two vague.hit"),
+    ("`KGRetriever`, names exact, ms", "evidence", "exact.median_ms"),
+    ("`KGRetriever`, one vague name, ms", "evidence", "one vague.median_ms"),
+    ("`KGRetriever`, no name, ms", "evidence", "no name.median_ms"),
 )
 
 #: What the picture shows: rows of the table with a curve each.
