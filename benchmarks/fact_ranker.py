@@ -6,7 +6,7 @@ Looks for the weights with the highest answer recall at 50, 150 and 500 tokens (
 `benchmarks/own_graphs/fit`, one weight after the other, then scales them to probabilities. No language model, no
 examples, entities found in the question. Answer recall: the share of the answers that are an end of a shown fact, or an
 answer of a sure reading without facts, in the mean over the questions. `--write` stores the weights in the package,
-`--graphs` measures on other graphs what the package has then, `--examples` with the 15 examples of each graph, `--model`
+`--graphs` measures on other graphs what the package has then, `--examples` with its 15 examples, `--model`
 with the model of SubgraphRAG that learns from 300 questions that each graph writes about itself.
 """
 

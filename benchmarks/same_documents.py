@@ -278,7 +278,7 @@ def sections(models: Path, limit: int) -> dict[str, Section]:
     pathquestion = cache(lambda: _pathquestion(3, models, limit))
     own = cache(lambda: [_own(name, models, limit) for name in OWN_GRAPHS])
     found: dict[str, Section] = {}
-    for name in ("simgrag", "g-retriever", "kaping", "subgraph-rag", "gnn-rag", "gnn-rag+rog", "sg-rag"):
+    for name in ("simgrag", "g-retriever", "kaping", "subgraph-rag", "gnn-rag", "sg-rag"):
         found[f"hashed/{name}"] = one(hashed, name)
     for name in ("simgrag", "rog", "sg-rag"):
         found[f"hashed/{name}-examples"] = one(hashed, name, examples=True)
@@ -308,10 +308,7 @@ def _part(data: Data, name: str, **given: Any) -> Part:
 
 
 def _retriever(data: Data, name: str, *, examples: bool = False, **fields: Any) -> Any:
-    """Build a method on an index; `+` joins the names of a union."""
-    if "+" in name:
-        parts = [_retriever(data, part, examples=part == "rog") for part in name.split("+")]
-        return registry.UNION.load_retriever().of(*parts)
+    """Build a method on an index."""
     method = _method(name)
     kind = method.load_retriever()
     if method.trainer and "model" in method.needs:

@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.methods.registry import GRAPH_PROMPT, UNION, Entry, Method, entries, find_method
+from kg_retrievers.methods.registry import GRAPH_PROMPT, Entry, Method, entries, find_method
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -101,7 +101,7 @@ def facts(_: Path, name: str) -> str:
         "finds": method.finds,
         "needs": needs(method),
     }
-    if isinstance(method, Method) and method is not UNION:
+    if isinstance(method, Method):
         proposes = method.load_retriever().proposes_answers
         rows["operations"] = "yes" if method.load_retriever().operations else "no"
         rows["proposes answers"] = "yes" if proposes else "no: put a chain with a language model behind it"
@@ -118,8 +118,6 @@ def class_name(method: Entry) -> str:
 
 def shell_names(method: Entry) -> str:
     """Return the names that the shell takes."""
-    if method is UNION:
-        return "`A+B`, such as `simgrag+kaping`"
     if method is GRAPH_PROMPT:
         return "`--model`"
     return ", ".join(f"`{name}`" for name in method.names)
@@ -127,8 +125,6 @@ def shell_names(method: Entry) -> str:
 
 def needs(method: Entry) -> str:
     """Say what a method is built from."""
-    if method is UNION:
-        return "what its members need"
     words = {"llm": "a language model", "model": "a model trained on questions and answers"}
     if isinstance(method, Method):
         words["examples"] = "examples with " + " or ".join(f"`{label}`" for label in method.labels)
@@ -263,12 +259,11 @@ def reference(_path: Path, _subject: str) -> str:
 
 
 def _entry(name: str) -> Entry:
-    extras = {one.name: one for one in (UNION, GRAPH_PROMPT)}
-    return extras[name] if name in extras else find_method(name)
+    return GRAPH_PROMPT if name == GRAPH_PROMPT.name else find_method(name)
 
 
 def _retriever(name: str) -> type[BaseKGRetriever]:
-    return (UNION if name == UNION.name else find_method(name)).load_retriever()
+    return find_method(name).load_retriever()
 
 
 def _name(dotted: str) -> str:

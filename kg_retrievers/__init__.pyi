@@ -74,7 +74,6 @@ from .methods.simgrag.retriever import SimGRAGRetriever as SimGRAGRetriever
 from .methods.subgraph_rag.model import TripleScorer as TripleScorer
 from .methods.subgraph_rag.retriever import SubgraphRAGRetriever as SubgraphRAGRetriever
 from .methods.subgraph_rag.training import train_triple_scorer as train_triple_scorer
-from .methods.union.retriever import UnionRetriever as UnionRetriever
 
 # end generated
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, UnionRetriever
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.index import embedding_name
 from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
-from kg_retrievers.methods.registry import METHODS, UNION, Method, find_method
+from kg_retrievers.methods.registry import Method, find_method
 from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
 
 CONFIGS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -53,9 +53,6 @@ def indexed(facts: Any, embeddings: Embeddings | None = None) -> GraphIndex:
 
 def built(method: Method, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
     """Return the retriever of a method over an index of hashed embeddings."""
-    if method is UNION:
-        members = (built(one, index) for one in METHODS if one.name in ("simgrag", "kaping"))
-        return UnionRetriever.of(*members, **{"k": 3, **fields})
     if method.runs_queries:
         pytest.importorskip("ladybug")
     if "model" in method.needs:

@@ -19,7 +19,7 @@ import pytest
 import kg_retrievers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import MissingExtraError
-from kg_retrievers.methods.registry import GRAPH_PROMPT, METHODS, UNION, Method, trainable
+from kg_retrievers.methods.registry import GRAPH_PROMPT, METHODS, Method, trainable
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,8 +29,7 @@ PUBLIC = sorted(set(dir(kg_retrievers)) - {"__version__"})
 #: It is made of docstrings, so that a name in it is not thereby explained.
 REFERENCE = "docs/api.md"
 
-RETRIEVERS = (*METHODS, UNION)
-each_retriever = pytest.mark.parametrize("method", RETRIEVERS, ids=lambda method: method.name)
+each_retriever = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 
 
 @cache
@@ -100,7 +99,7 @@ def test_every_retriever_is_in_the_registry() -> None:
         if not module.name.endswith("__main__"):
             with suppress(ImportError if module.name in WITHOUT_EXTRAS else ()):
                 importlib.import_module(module.name)
-    known = {method.load_retriever() for method in RETRIEVERS}
+    known = {method.load_retriever() for method in METHODS}
     waiting, found = [BaseKGRetriever], set()
     while waiting:
         kinds = waiting.pop().__subclasses__()
@@ -115,9 +114,9 @@ def is_public(kind: type) -> bool:
 
 
 def test_names_of_methods_are_unique() -> None:
-    names = [name for method in (*RETRIEVERS, GRAPH_PROMPT) for name in method.names]
+    names = [name for method in (*METHODS, GRAPH_PROMPT) for name in method.names]
     assert len(names) == len(set(names))
-    assert len({method.class_name for method in RETRIEVERS}) == len(RETRIEVERS)
+    assert len({method.class_name for method in METHODS}) == len(METHODS)
 
 
 @each_retriever

@@ -1,7 +1,8 @@
 """The retrievers that the papers compare their methods with.
 
 "Rand", "RandNoAns", "NoRetriever" and PPR: M. Li, S. Miao, P. Li, ICLR 2025, arXiv:2410.20724, section 4.1 and table 9.
-"Dense Subgraph": C. Mavromatis, G. Karypis, arXiv:2405.20139, table 5. "RAG (Generated Docs)": A. Saleh, G. Tür,
+"Dense Subgraph", and the paths of two retrievers together: C. Mavromatis, G. Karypis, arXiv:2405.20139, table 5 and
+section 4.5. "RAG (Generated Docs)": A. Saleh, G. Tür,
 Y. Saygın, ICNLSP 2024, tables 5 and 6.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -21,10 +24,11 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
-from kg_retrievers.core.documents import DocumentStyle
+from kg_retrievers.core.documents import DocumentStyle, evidence_of
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.replies import MAX_REPLY, marked_answers, without_reasoning
-from kg_retrievers.core.stages import MAX_K, RetrievalState, Stage
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import MAX_K, Body, Call, RetrievalState, Stage, Steps
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.verbalize import readable
@@ -97,6 +101,47 @@ class Baseline(BaseNeighborhoodRetriever):
             Evidence(tuple(self.facts_of(ids)), score, truncated=cut, details=details)
             for ids, score in islice(found, state["k"])
         ]
+
+
+class JoinedRetriever(BaseKGRetriever):
+    """Gives all that several retrievers find, without a rank: GNN-RAG+RA is GNN-RAG and relation paths."""
+
+    suits: ClassVar[frozenset[str]] = frozenset()
+
+    #: The retrievers, on one graph.
+    retrievers: tuple[BaseKGRetriever, ...]
+    #: The number of Documents.
+    k: int = Field(default=MAX_K, ge=1, le=MAX_K)
+
+    @classmethod
+    def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever) -> Self:
+        """Join retrievers; the first says how facts are written and a language model is asked."""
+        taken = {name: getattr(first, name) for name in ("answer_prompt", "parse_answers", "style")}
+        return cls(first.index, retrievers=(first, *others), **taken)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Ask one after the other."""
+        calls_model = any(stage.calls_model for one in self.retrievers for stage in one.stages)
+        return (Stage("retrieve", Steps(self._retrieve), ("answers", "documents"), calls_model),)
+
+    def _retrieve(self, state: RetrievalState) -> Body[dict[str, Any]]:
+        """Run the stage that writes `answers` and `documents`."""
+        seeds = {"seed_entities": state["seed_entities"]} if state.get("seed_entities") else {}
+        documents: list[Document] = []
+        for one in self.retrievers:
+            documents += yield Call(one.bind(on_refusal="empty", **seeds), state["question"])
+        return self.results(state, joined(documents))
+
+
+def joined(documents: Iterable[Document]) -> list[Evidence]:
+    """Return the evidence of Documents, each set of facts once, with all answers that are proposed for it."""
+    found: dict[frozenset[Triple], Evidence] = {}
+    for evidence in (evidence_of(document.metadata) for document in documents):
+        facts = frozenset(evidence.triples)
+        held = found.get(facts, evidence)
+        found[facts] = replace(held, score=1.0, answers=tuple(dict.fromkeys([*held.answers, *evidence.answers])))
+    return list(found.values())
 
 
 def last_line_answers(reply: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import kg_retrievers as kg
-from benchmarks.papers.baselines import BASELINES
+from benchmarks.papers.baselines import BASELINES, JoinedRetriever
 from benchmarks.papers.factkg import read_factkg
 from benchmarks.papers.figures import Figure, statistics_of
 from benchmarks.papers.graphqa import read_graphqa_explagraphs, read_graphqa_scene_graphs
@@ -150,9 +150,9 @@ class Bench:
     def retriever(
         self, cell: Cell, index: kg.GraphIndex, examples: Sequence[kg.Question] | None, llm: Any
     ) -> BaseKGRetriever:
-        """Build the retriever of a cell, with the settings of the paper if the method has them."""
+        """Build the retriever of a cell, with the settings of the paper if the method has them; `+` joins methods."""
         names = cell.run["method"].split("+")
-        members = []
+        built = []
         for name in names:
             method = find_method(name)
             kind = method.load_retriever()
@@ -164,8 +164,8 @@ class Bench:
                 given["preset"] = "paper"
             if method.trainer and cell.training and cell.training["method"] == name:
                 given["model"] = self.trained(cell)
-            members.append(kind.from_index(index, llm=llm, examples=examples, **given))
-        return members[0] if len(members) == 1 else kg.UnionRetriever.of(*members)
+            built.append(kind.from_index(index, llm=llm, examples=examples, **given))
+        return built[0] if len(built) == 1 else JoinedRetriever.of(*built)
 
     def trained(self, cell: Cell) -> Path:
         """Return the folder of a cell's model; train it first if it is not there."""

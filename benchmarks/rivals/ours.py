@@ -23,16 +23,10 @@ def _method(name: str, **fields: Any) -> Callable[[GraphIndex], BaseKGRetriever]
     return lambda index: retriever.from_index(index, **fields)
 
 
-def _union(index: GraphIndex) -> BaseKGRetriever:
-    members = [_method(name)(index) for name in ("simgrag", "g-retriever")]
-    return registry.UNION.load_retriever().of(*members)
-
-
 #: What makes each retriever from an index.
 RETRIEVERS: dict[str, Callable[[GraphIndex], BaseKGRetriever]] = {
     "SimGRAG": _method("simgrag"),
     "G-Retriever": _method("g-retriever"),
-    "SimGRAG + G-Retriever": _union,
     "RoG": _method("rog"),
     "KAPING": _method("kaping", k=250),
     "Neighborhood, 1 hop": _method("neighborhood"),

@@ -13,6 +13,7 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
+from kg_retrievers.agents.refusals import Reason, read_reason, summarize_reasons
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
 from kg_retrievers.chains.cited_answer import (
     CitedAnswer,
@@ -25,14 +26,7 @@ from kg_retrievers.chains.cited_answer import (
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, show_evidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers, why_unsure
-from kg_retrievers.core.refusals import (
-    Reason,
-    drop_model_advice,
-    read_reason,
-    summarize_failures,
-    summarize_refusals,
-)
-from kg_retrievers.core.replies import NO_ANSWER, refusal_of
+from kg_retrievers.core.replies import NO_ANSWER, drop_model_advice, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
 from kg_retrievers.errors import BudgetError, NoEvidenceError, RefusalError, ReplyError
@@ -205,7 +199,7 @@ def record_refusal(state: State, retriever: object, name: str, error: RefusalErr
     if not before:
         return {**update, "reason": as_data(str(error)), "refusal": refusal_of(error)}
     if reason["text"] not in [earlier["text"] for earlier in before.values()]:
-        update["reason"] = summarize_refusals(refusals)
+        update["reason"] = summarize_reasons(refusals, with_hint=True)
     if reason["rank"] < min(earlier["rank"] for earlier in before.values()):
         update["refusal"] = refusal_of(error)
     return update
@@ -245,8 +239,8 @@ def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
 
 def _refusals(state: State) -> dict[str, str]:
     """Return why retrievers gave no evidence, as part of the input of an answerer."""
-    refusals = summarize_failures(state["documents"], state.get("refusals"))
-    return {"refusals": refusals} if refusals else {}
+    refusals = state.get("refusals")
+    return {"refusals": summarize_reasons(refusals, with_hint=False)} if refusals else {}
 
 
 def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> Callable[[State], dict[str, Any]]:

@@ -11,9 +11,9 @@ from langchain_core.documents import Document
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from kg_retrievers.agents.refusals import Reason
 from kg_retrievers.chains import Citation
 from kg_retrievers.core.cost import Cost, CostCounter
-from kg_retrievers.core.refusals import Reason
 from kg_retrievers.core.stages import RetrievalState
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError

@@ -25,7 +25,6 @@ from kg_retrievers.chains.evidence import (
 )
 from kg_retrievers.core.documents import best_text, tell_ambiguous_names, why_unsure
 from kg_retrievers.core.prompts import check_model, check_placeholders
-from kg_retrievers.core.refusals import summarize_failures
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
@@ -186,8 +185,6 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         given = AnswerInput(question=input, documents=documents, evidence=shown.text, citable=shown.citable)
         if note:
             given["note"] = note
-        if refusals := summarize_failures(documents):
-            given["refusals"] = refusals
         return given
 
 

@@ -43,7 +43,7 @@ class AnswerInput(TypedDict):
         reason: Why it was refused: what was not understood, and what came nearest.
         refusal: What is answered then; `NO_ANSWER` where this is left out.
         note: The names in the question that several entities bear.
-        refusals: Why other retrievers, of a union, a router or before a fallback, gave no evidence.
+        refusals: Why other retrievers of a router, or before a fallback, gave no evidence.
         evidence: The text to show to a model; without it, an answerer shows all of the documents.
         citable: The triples that this text numbers, the first of them being `[1]`.
         feedback: What was wrong with the `draft`, where an answer is asked for once more.

@@ -17,7 +17,6 @@ from kg_retrievers.cli.options import flag, option
 from kg_retrievers.cli.show import evidence, lines_of, note, show, single_triples, status, summary
 from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import LowConfidenceError, RefusalError
-from kg_retrievers.methods.registry import joined_names
 from kg_retrievers.serving.loading import build_retriever, load_llm
 
 if TYPE_CHECKING:
@@ -63,20 +62,20 @@ def ask(
     """
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
     fields = options.field_values(field, "max_tokens=150", options.TAKEN_FIELDS)
-    methods, models, prompt = sources.load_models(given.model, method)
-    sources.check_database(methods, given.database)
+    chosen, model, prompt = sources.load_models(given.model, method)
+    sources.check_database(chosen, given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
     index = sources.read_index(source, given.database)
     by_prompt = sources.load_answerer(prompt, index) if prompt else None
     with sources.query_database(source, given.database, index) as executor:
         retriever = build_retriever(
-            methods,
+            chosen,
             index,
             fields,
             llm=llm,
-            examples=sources.share_examples(methods, examples),
-            models=models,
+            examples=examples if chosen.labels else None,
+            model=model,
             executor=executor,
             preset=given.preset,
         )
@@ -107,7 +106,7 @@ def ask(
         elif llm:
             note("the language model finds no answer in the evidence")
         else:
-            note(f"{joined_names(methods)} finds facts and proposes no answer; --llm answers from them")
+            note(f"{chosen.name} finds facts and proposes no answer; --llm answers from them")
     return NO_ANSWER if not found.documents or (found.why and answer is None) else 0
 
 

@@ -20,8 +20,8 @@ from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, MissingExtraError
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.methods import registry
-from kg_retrievers.methods.registry import GRAPH_PROMPT
-from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm
+from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
+from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm, model_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -82,12 +82,13 @@ def evaluate(
     Example: kg-retrievers evaluate --graph films.csv --data asked.jsonl
     """
     fields = settings.fields
-    methods, models, prompt = sources.load_models(given.model, method)
-    sources.check_database(methods, given.database)
+    chosen, model, prompt = sources.load_models(given.model, method)
+    sources.check_database(chosen, given.database)
     source = Source(str(questions.graph), reading, embeddings, connection)
     with ExitStack() as at_end:
+        models = {} if model is None else {chosen.name: model}
         measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
-        report = measurement.run(methods, measurement.build(methods, fields), records)
+        report = measurement.run(chosen, measurement.build(chosen, fields), records)
     _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by), output, as_json)
     return 0
 
@@ -119,8 +120,8 @@ def compare(
     if method:
         if data is None:
             raise InvalidArgumentError("to run methods, --data must be given. See: kg-retrievers compare --help")
-        every = [(one,) for one in registry.METHODS]
-        chosen = [methods for name in method for methods in (every if name == ALL else [registry.find_methods(name)])]
+        every = registry.METHODS
+        chosen = [one for name in method for one in (every if name == ALL else [registry.find_method(name)])]
         if records is not None:
             with raise_write_errors(records):
                 Path(records).mkdir(parents=True, exist_ok=True)
@@ -128,9 +129,8 @@ def compare(
         source = Source(str(questions.graph), reading, embeddings, connection)
         with ExitStack() as at_end:
             measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
-            for methods, retriever in _build_all(measurement, list(dict.fromkeys(chosen))):
-                name = registry.joined_names(methods)
-                measured.append(measurement.run(methods, retriever, records and f"{records}/{name}.jsonl"))
+            for one, retriever in _build_all(measurement, list(dict.fromkeys(chosen))):
+                measured.append(measurement.run(one, retriever, records and f"{records}/{one.name}.jsonl"))
     elif not earlier:
         raise InvalidArgumentError("name files of records, or methods to run: --method ... --method ...")
     names = Counter(report.method for report in (*earlier, *measured))
@@ -157,27 +157,25 @@ def _write(figures: dict[str, Any], found: Comparison, output: str | None, as_js
 
 # --- the methods of a comparison --------------------------------------------------------------------------------------
 
-_Methods = tuple[registry.Method, ...]
 
-
-def _build_all(measurement: Measurement, chosen: Sequence[_Methods]) -> list[tuple[_Methods, BaseKGRetriever]]:
+def _build_all(measurement: Measurement, chosen: Sequence[Method]) -> list[tuple[Method, BaseKGRetriever]]:
     """Build the retrievers before the first is measured, and note which methods cannot be built.
 
     Raises:
         InvalidArgumentError: If none of them can be built, or
         MissingExtraError: if what is missing is an optional package.
     """
-    compared = {method.name for methods in chosen for method in methods}
+    compared = {method.name for method in chosen}
     for name, saved in measurement.models.items():
         if name not in compared:
             note(f"the model in {saved.folder} is left out: {name} is not compared")
-    built: list[tuple[_Methods, BaseKGRetriever]] = []
+    built: list[tuple[Method, BaseKGRetriever]] = []
     refused: dict[str, Exception] = {}
-    for methods in chosen:
+    for method in chosen:
         try:
-            built.append((methods, measurement.build(methods, measurement.settings.fields)))
+            built.append((method, measurement.build(method, measurement.settings.fields)))
         except (InvalidArgumentError, MissingExtraError) as error:
-            refused[registry.joined_names(methods)] = error
+            refused[method.name] = error
     if not built:
         raise next(iter(refused.values()))
     for name, reason in refused.items():
@@ -218,20 +216,20 @@ class Measurement:
     models: Mapping[str, SavedModel]
     prompt: tuple[SavedModel, Runnable[Any, Any]] | None
 
-    def build(self, methods: _Methods, fields: Mapping[str, Any]) -> BaseKGRetriever:
-        """Build the retriever of a method, or the union of several."""
+    def build(self, method: Method, fields: Mapping[str, Any]) -> BaseKGRetriever:
+        """Build the retriever of a method."""
         return build_retriever(
-            methods,
+            method,
             self.index,
             fields,
             llm=self.llm,
-            examples=sources.share_examples(methods, self.examples),
-            models={name: saved for name, saved in self.models.items() if name in {one.name for one in methods}},
+            examples=self.examples if method.labels else None,
+            model=model_of(method, self.models),
             executor=self.executor,
             preset=self.given.preset,
         )
 
-    def run(self, methods: _Methods, retriever: BaseKGRetriever, records: str | Path | None) -> Report:
+    def run(self, method: Method, retriever: BaseKGRetriever, records: str | Path | None) -> Report:
         """Ask a method all questions."""
         begun = records is not None and Path(records).is_file()
         try:
@@ -241,9 +239,9 @@ class Measurement:
                     self.questions,
                     answerer=self._answerer(),
                     topic=self.settings.topic,
-                    method=registry.joined_names(methods),
+                    method=method.name,
                     seed=self.seed,
-                    settings=self.kept | self._kept_of(methods),
+                    settings=self.kept | self._kept_of(method),
                     records=records,
                     embedding_cache=self.settings.embedding_cache,
                     progress=on_terminal(),
@@ -257,16 +255,16 @@ class Measurement:
             note(f"what was measured before was taken from {records}")
         return report
 
-    def _kept_of(self, methods: _Methods) -> dict[str, Any]:
-        """Return the settings of these methods that records keep."""
-        weights = {one.name: self.models[one.name].weights for one in methods if one.name in self.models}
+    def _kept_of(self, method: Method) -> dict[str, Any]:
+        """Return the settings of a method that records keep."""
+        saved = model_of(method, self.models)
+        model: Any = saved.weights if saved else None
         if self.prompt is not None:
-            weights[GRAPH_PROMPT.name] = self.prompt[0].weights
-        is_single = len(methods) == 1 and self.prompt is None
+            model = ({method.name: model} if model else {}) | {GRAPH_PROMPT.name: self.prompt[0].weights}
         return {
-            "examples": self.kept["examples"] if sources.share_examples(methods, self.examples) else None,
-            "model": (weights.get(methods[0].name) if is_single else weights) or None,
-            "database": self.kept["database"] if any(method.runs_queries for method in methods) else None,
+            "examples": self.kept["examples"] if method.labels else None,
+            "model": model,
+            "database": self.kept["database"] if method.runs_queries else None,
         }
 
     def _answerer(self) -> Runnable[Any, Any] | None:

@@ -46,7 +46,7 @@ LISTS = (*("facts", "text_relations", "languages", "label_predicates", "alias_pr
 MAPPINGS = ("limits", "prefixes")
 
 #: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
-TAKEN_FIELDS = ("index", "llm", "examples", "model", "k", "retrievers", "executor", "preset")
+TAKEN_FIELDS = ("index", "llm", "examples", "model", "k", "executor", "preset")
 
 
 # --- what an option may be --------------------------------------------------------------------------------------------
@@ -59,10 +59,10 @@ def hop_numbers(text: str) -> list[int]:
     return sorted({int(part) for part in text.split(",")})
 
 
-def methods(text: str) -> str:
-    """Take a method, or several as a union."""
+def method_name(text: str) -> str:
+    """Take the name of a method, or an alias."""
     try:
-        return registry.joined_names(registry.find_methods(text))
+        return registry.find_method(text).name
     except InvalidArgumentError as error:
         raise typer.BadParameter(error.on_shell.rstrip(".")) from None
 
@@ -215,7 +215,7 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
 
 
 _OTHERS = ", ".join(name for name in registry.method_names() if name != registry.DEFAULT.name)
-METHODS_HELP = f"{registry.DEFAULT.name} (default), {_OTHERS}; A+B fuses what both find."
+METHODS_HELP = f"{registry.DEFAULT.name} (default), {_OTHERS}."
 USE_EXAMPLES = ", ".join(method.name for method in registry.METHODS if method.labels)
 QUERY_METHODS = " or ".join(method.name for method in registry.METHODS if method.runs_queries)
 
@@ -223,7 +223,7 @@ _GRAPH = "A file, a folder of `index`, a database (file or URI), or a SPARQL end
 
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH, parser=place, show_default=False)]
 GraphOption = Annotated[str | None, option("GRAPH", "The graph, as `ask` takes it.", "--graph", parser=place)]
-Method = Annotated[str | None, option("NAME", METHODS_HELP, parser=methods)]
+Method = Annotated[str | None, option("NAME", METHODS_HELP, parser=method_name)]
 K = Annotated[int | None, option("N", "How many pieces of evidence.", "--k", min=1)]
 Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_tokens=150.")]
 Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]

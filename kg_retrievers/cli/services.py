@@ -18,7 +18,7 @@ from kg_retrievers.cli.show import note, status
 from kg_retrievers.cli.sources import Source, check_database, query_database, query_place, read_index
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
-from kg_retrievers.serving.loading import choose_methods, load_llm, read_models
+from kg_retrievers.serving.loading import choose_method, load_llm, read_models
 
 if TYPE_CHECKING:
     from kg_retrievers.serving.service import GraphService
@@ -123,7 +123,7 @@ def _opened(source: Source, given: options.Given, method: str | None) -> Iterato
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
     with status("reading the trained models"):
         models = read_models(given.model)
-    check_database(choose_methods(method, {} if method else models), given.database)
+    check_database(choose_method(method, {} if method else models), given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
     index = read_index(source, given.database)

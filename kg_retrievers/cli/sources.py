@@ -18,7 +18,6 @@ from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Graph, Q
 from kg_retrievers.cli.options import Embeddings as EmbeddingsOption
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
-from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving import loading
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
     from kg_retrievers.database.executor import Executor
-    from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
     from kg_retrievers.index.server_names import About, ServerNames
@@ -491,8 +489,8 @@ def check_names(names: ServerNames, database: Executor, source: Source) -> None:
 
 def load_models(
     folders: Sequence[str], method: str | None
-) -> tuple[tuple[Method, ...], dict[str, loading.SavedModel], loading.SavedModel | None]:
-    """Return the chosen methods, their trained models by name, and the graph prompt that answers, if any.
+) -> tuple[Method, loading.SavedModel | None, loading.SavedModel | None]:
+    """Return the chosen method, its trained model, and the graph prompt that answers, if any.
 
     Args:
         folders: The folders of models.
@@ -501,7 +499,8 @@ def load_models(
     models, prompt = read_trained(folders)
     if prompt is not None and not models:
         method = method or GRAPH_PROMPT.default_method
-    return loading.choose_methods(method, models), models, prompt
+    chosen = loading.choose_method(method, models)
+    return chosen, loading.model_of(chosen, models), prompt
 
 
 def read_trained(folders: Sequence[str]) -> tuple[dict[str, loading.SavedModel], loading.SavedModel | None]:
@@ -511,27 +510,16 @@ def read_trained(folders: Sequence[str]) -> tuple[dict[str, loading.SavedModel],
     return models, models.pop(GRAPH_PROMPT.name, None)
 
 
-def check_database(methods: Sequence[Method], database: str | None) -> None:
-    """Check that one of the methods runs queries, if `--database` is given.
+def check_database(method: Method, database: str | None) -> None:
+    """Check that the method runs queries, if `--database` is given.
 
     Raises:
-        InvalidArgumentError: If none does.
+        InvalidArgumentError: If it does not.
     """
-    if database is not None and not any(method.runs_queries for method in methods):
+    if database is not None and not method.runs_queries:
         raise InvalidArgumentError(
-            f"--database is for {QUERY_METHODS}, but asked is {registry.joined_names(methods)}. "
-            f"Leave it out, or: --method {QUERY_METHODS}"
+            f"--database is for {QUERY_METHODS}, but asked is {method.name}. Leave it out, or: --method {QUERY_METHODS}"
         )
-
-
-def share_examples(methods: Sequence[Method], examples: Sequence[Question] | None) -> dict[str, Sequence[Question]]:
-    """Return the examples for each method that can use them; a single method refuses unusable ones itself."""
-    return {
-        method.name: examples
-        for method in methods
-        if examples and method.labels
-        if len(methods) == 1 or any(getattr(one, label) for one in examples for label in method.labels)
-    }
 
 
 def load_answerer(prompt: loading.SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:

@@ -43,6 +43,8 @@ SEARCH_ENDED = "The search ended before it found anything."
 #: Stands for the answer where the evidence proposes no entity, as that of a pattern without a target.
 NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
 
+# The advice to give a language model, in hints for Python and for the shell.
+_GIVE_MODEL = re.compile(r" (?:or|give|with) llm=,?| (?:or|give) --llm\b,?| --llm MODEL")
 _HALVES = re.compile(r"[\ud800-\udfff]")
 _THINK_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THINK_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
@@ -60,6 +62,21 @@ def refusal_of(error: RefusalError) -> str:
     if isinstance(error, EntityLinkingError | LowConfidenceError | ReplyError):
         return NOT_UNDERSTOOD
     return SEARCH_ENDED if isinstance(error, SearchBudgetError) else NO_ANSWER
+
+
+def drop_model_advice(error: RefusalError, retriever: object) -> None:
+    """Leave the advice to give a language model out of the hints, if a part of the retriever calls one.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> error = RefusalError("Nothing fits.", hint_python="Rephrase it, or give examples= or llm=.")
+        >>> drop_model_advice(error, SimpleNamespace(generator=SimpleNamespace(calls_model=True)))
+        >>> error.hint_python
+        'Rephrase it, or give examples=.'
+    """
+    if any(getattr(part, "calls_model", False) for part in vars(retriever).values()):
+        error.hint_python = _GIVE_MODEL.sub("", error.hint_python)
+        error.hint_shell = _GIVE_MODEL.sub("", error.hint_shell)
 
 
 def without_reasoning(reply: str) -> str:

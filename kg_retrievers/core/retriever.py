@@ -31,8 +31,7 @@ from kg_retrievers.core.documents import (
 )
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE
 from kg_retrievers.core.prompts import AnswerPrompt, prompt_problem
-from kg_retrievers.core.refusals import drop_model_advice
-from kg_retrievers.core.replies import marked_answers
+from kg_retrievers.core.replies import drop_model_advice, marked_answers
 from kg_retrievers.core.stages import (
     MAX_K,
     MIN_CONFIDENCE,

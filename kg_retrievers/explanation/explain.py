@@ -136,15 +136,13 @@ def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the numbers and the finders that a Document names."""
+    """Return the numbers and the relations that a Document names."""
     details = metadata["details"]
     lines = [
         f"{readable(name)}: {value:.3g}" if isinstance(value, float) else f"{readable(name)}: {value}"
         for name, value in details.items()
         if isinstance(value, int | float)
     ]
-    for name, found in (details.get("found_by") or {}).items():
-        lines.append(f"Found by {as_data(name)}, at rank {found['rank']} with the score {found['score']:.3g}.")
     if why := details.get("why"):
         lines.append(as_data(why))
     read = details.get("pattern") or details

@@ -61,7 +61,6 @@ LIMITS = (
     Limit("k", (MAX_K,), "others rank higher"),
     Limit("max_tokens", "more", "other facts are likelier to hold the answer"),
     Limit("max_hops", "farther", "the entity is farther away"),
-    Limit("member_k", (MAX_K,), "others rank higher among the results of a member"),
     Limit("max_nodes", "more", "too many entities are nearer"),
     Limit("max_triples", "more", "too many facts come first"),
     Limit("k_nodes", "more", "too few entities are considered"),

@@ -5,7 +5,6 @@ A method is added here in one entry; `make generate` writes the stub of the fron
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -84,12 +83,14 @@ class Method(Entry):
         labels: What its examples must have, any of these; none where it takes no examples.
         needs: It is built from one of these; from nothing where there are none.
         runs_queries: Whether it runs queries in a graph database, its field `executor`.
+        takes_any_model: Whether the trained model of any method may join in.
     """
 
     retriever: str
     labels: tuple[Label, ...] = ()
     needs: tuple[Source, ...] = ()
     runs_queries: bool = False
+    takes_any_model: bool = False
 
     @property
     def class_name(self) -> str:
@@ -120,6 +121,7 @@ METHODS: tuple[Method, ...] = (
         finds="the answer, if the question is understood, and the best evidence for a budget of tokens",
         paper="of this package, not on arXiv",
         labels=("pattern", "answers"),
+        takes_any_model=True,
     ),
     Method(
         name="simgrag",
@@ -197,21 +199,10 @@ GRAPH_PROMPT = TrainedAnswerer(
     extra="graph-prompt",
 )
 
-#: What joins the names of methods whose evidence is fused.
-SEPARATOR = "+"
-
-#: The retriever that fuses the evidence of others; it is built from retrievers, and so is no method of the table.
-UNION = Method(
-    name="union",
-    retriever="kg_retrievers.methods.union.retriever:UnionRetriever",
-    finds="what several retrievers find, fused",
-    paper="Mavromatis and Karypis, arXiv:2405.20139, section 4.5",
-)
-
 
 def entries() -> tuple[Entry, ...]:
-    """Return everything in the table: the methods, their union, and what answers."""
-    return (*METHODS, UNION, GRAPH_PROMPT)
+    """Return everything in the table: the methods, and what answers."""
+    return (*METHODS, GRAPH_PROMPT)
 
 
 def method_names() -> list[str]:
@@ -238,33 +229,15 @@ def find_method(name: str) -> Method:
     wanted = name.casefold()
     if wanted in known:
         return known[wanted]
-    names = method_names()
-    if wanted == UNION.name:
-        raise InvalidArgumentError(
-            "a union is built from several methods.",
-            hint_python="Join their retrievers: UnionRetriever.of(...).",
-            hint_shell=f"Join their names, as {SEPARATOR.join(names[:2])}.",
-        )
     by_class = {method.class_name.casefold(): method.name for method in METHODS}
-    near = did_you_mean(by_class.get(wanted, wanted), known) or f"the methods are {', '.join(names)}."
+    near = did_you_mean(by_class.get(wanted, wanted), known) or f"the methods are {', '.join(method_names())}."
+    if "+" in name:
+        near = "kg ranks the facts of several methods together."
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 
 #: The method that is asked where none is named.
 DEFAULT = find_method("kg")
-
-
-def find_methods(names: str) -> tuple[Method, ...]:
-    """Return the methods of one name, or of several joined by `SEPARATOR`.
-
-    Raises:
-        InvalidArgumentError: If one does not exist.
-
-    Example:
-        >>> [method.name for method in find_methods("simgrag+pcst")]
-        ['simgrag', 'g-retriever']
-    """
-    return tuple(find_method(name) for name in names.split(SEPARATOR))
 
 
 def trained_retriever(index: GraphIndex, model: Any) -> BaseKGRetriever:
@@ -290,16 +263,6 @@ def trained_retriever(index: GraphIndex, model: Any) -> BaseKGRetriever:
     raise InvalidArgumentError(
         f"trained_retriever: wanted a trained model of {wanted}, or its folder, but got {name or model!r:.100}."
     )
-
-
-def joined_names(methods: Iterable[Method]) -> str:
-    """Return the names of methods as `find_methods` reads them."""
-    return SEPARATOR.join(method.name for method in methods)
-
-
-def retriever_class(methods: Sequence[Method]) -> type[BaseKGRetriever]:
-    """Import the retriever of one method, or of several that of their union."""
-    return (methods[0] if len(methods) == 1 else UNION).load_retriever()
 
 
 def _load(dotted: str) -> Any:

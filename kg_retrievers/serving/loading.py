@@ -183,11 +183,11 @@ def _read_model(folder: str) -> SavedModel:
     return SavedModel(folder, entry, model, f"{header.digest}{header.config.get('adapter') or ''}")
 
 
-def choose_methods(named: str | None, models: Mapping[str, SavedModel]) -> tuple[Method, ...]:
-    """Return the named methods, else the method of the only model, else the default.
+def choose_method(named: str | None, models: Mapping[str, SavedModel]) -> Method:
+    """Return the named method, else the method of the only model, else the default.
 
     Args:
-        named: The name of a method, or several joined by "+".
+        named: The name of a method.
         models: Trained models of methods, by the names of these.
 
     Raises:
@@ -197,62 +197,56 @@ def choose_methods(named: str | None, models: Mapping[str, SavedModel]) -> tuple
         if not isinstance(saved.entry, Method):
             raise InvalidArgumentError(f"the model in {saved.folder} answers, and retrieves nothing. Leave it out.")
     only_model = next(iter(models)) if len(models) == 1 else None
-    methods = registry.find_methods(named or only_model or registry.DEFAULT.name)
+    method = registry.find_method(named or only_model or registry.DEFAULT.name)
     for name, saved in models.items():
-        if name not in [method.name for method in methods]:
-            together = registry.SEPARATOR.join(models)
+        if name != method.name and not (method.takes_any_model and len(models) == 1):
             raise InvalidArgumentError(
-                f"the model in {saved.folder} is of {name}, but asked is {registry.joined_names(methods)}.",
-                hint_python=f"Leave it out, or ask {together}.",
-                hint_shell=f"Leave it out, or: --method {together}",
+                f"the model in {saved.folder} is of {name}, but asked is {method.name}.",
+                hint_python=f"Leave it out, or ask {name}.",
+                hint_shell=f"Leave it out, or: --method {name}",
             )
-    return methods
+    return method
+
+
+def model_of(method: Method, models: Mapping[str, SavedModel]) -> SavedModel | None:
+    """Return the trained model of a method, or the only one if the method takes any."""
+    only_model = next(iter(models.values())) if len(models) == 1 else None
+    return models.get(method.name) or (only_model if method.takes_any_model else None)
 
 
 def build_retriever(
-    methods: Sequence[Method],
+    method: Method,
     index: GraphIndex,
     fields: Mapping[str, Any] | None = None,
     *,
     llm: BaseChatModel | None = None,
-    examples: Mapping[str, Sequence[Question] | None] | None = None,
-    models: Mapping[str, SavedModel] | None = None,
+    examples: Sequence[Question] | None = None,
+    model: SavedModel | None = None,
     executor: Callable[[], Executor] | None = None,
     preset: str | None = None,
 ) -> BaseKGRetriever:
-    """Build the retriever of a method, or the union of several.
+    """Build the retriever of a method.
 
     Args:
-        methods: The method, or several.
+        method: The method.
         index: The indexed graph.
-        fields: Fields of the retriever that is returned: of several methods, of their union.
-        llm: The language model of all, if there is one.
-        examples: The labelled questions that a method gets, by its name.
-        models: The trained models, by the names of their methods.
-        executor: Returns the database in which queries are run; by default each retriever makes one for itself.
-        preset: The preset that each method gets; see `BaseKGRetriever.presets`.
+        fields: Fields of the retriever.
+        llm: The language model, if there is one.
+        examples: The labelled questions.
+        model: The trained model.
+        executor: Returns the database in which queries are run; by default the retriever makes one for itself.
+        preset: See `BaseKGRetriever.presets`.
 
     Example:
         >>> from kg_retrievers import GraphIndex, default_embeddings
-        >>> from kg_retrievers.methods.registry import find_methods
+        >>> from kg_retrievers.methods.registry import find_method
         >>> from kg_retrievers.sample import load_graph
         >>> index = GraphIndex.build(load_graph(), default_embeddings())
-        >>> build_retriever(find_methods("kaping"), index, {"k": 3}).k
+        >>> build_retriever(find_method("kaping"), index, {"k": 3}).k
         3
     """
-    examples, models, fields = examples or {}, models or {}, fields or {}
-
-    def build(method: Method, fields: Mapping[str, Any]) -> BaseKGRetriever:
-        given: dict[str, Any] = {**fields, "preset": preset}
-        if method.runs_queries and executor is not None:
-            given["executor"] = executor()
-        saved = models.get(method.name)
-        model = saved.model if saved else None
-        kind = method.load_retriever()
-        return kind(index, llm=llm, examples=examples.get(method.name), model=model, **given)
-
-    if len(methods) == 1:
-        return build(methods[0], fields)
-    members = [build(method, {}) for method in methods]
-    union: Any = registry.UNION.load_retriever()
-    return union.of(*members, **fields)  # type: ignore[no-any-return]
+    given: dict[str, Any] = {**(fields or {}), "preset": preset}
+    if method.runs_queries and executor is not None:
+        given["executor"] = executor()
+    trained = None if model is None else model.model
+    return method.load_retriever()(index, llm=llm, examples=examples, model=trained, **given)

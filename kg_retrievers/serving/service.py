@@ -21,7 +21,7 @@ from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.examples import example_questions
-from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
+from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_method, model_of
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
@@ -69,8 +69,8 @@ class GraphService:
         self.index, self.llm, self._executor, self._preset = index, llm, executor, preset
         self._examples, self._models, self._runs_queries = examples, models or {}, runs_queries
         self._methods = tuple(one for one in registry.METHODS if self._can_build(one))
-        chosen = choose_methods(default_method, {} if default_method else self._models)
-        self._default = registry.joined_names(self._offered(chosen))
+        chosen = choose_method(default_method, {} if default_method else self._models)
+        self._default = self._offered(chosen).name
         self._built: dict[tuple[str, bool], BaseKGRetriever] = {}
         self._questions: list[str] | None = None
         self._lock, self._questions_lock = threading.Lock(), threading.Lock()
@@ -109,7 +109,7 @@ class GraphService:
         return tuple(dict.fromkeys([self._default, *(method.name for method in self._methods)]))
 
     def retriever(self, method: str | None = None, *, with_llm: bool = True) -> BaseKGRetriever:
-        """Return the retriever of a method, or the union of several joined by "+"; it is built once.
+        """Return the retriever of a method; it is built once.
 
         Args:
             method: The method; the default one by default.
@@ -118,18 +118,17 @@ class GraphService:
         Raises:
             InvalidArgumentError: If there is no such method, or it cannot be built from what the service was given.
         """
-        methods = self._offered(registry.find_methods(method or self._default))
+        chosen = self._offered(registry.find_method(method or self._default))
         llm = self.llm if with_llm else None
-        key = (registry.joined_names(methods), llm is not None)
-        examples = self._examples or ()
+        key = (chosen.name, llm is not None)
         with self._lock:
             if key not in self._built:
                 self._built[key] = build_retriever(
-                    methods,
+                    chosen,
                     self.index,
                     llm=llm,
-                    examples={one.name: examples for one in methods if _can_use(examples, one)},
-                    models=self._models,
+                    examples=self._examples if _can_use(self._examples or (), chosen) else None,
+                    model=model_of(chosen, self._models),
                     executor=self._executor,
                     preset=self._preset,
                 )
@@ -169,17 +168,16 @@ class GraphService:
                 self._questions = example_questions(self.retriever(with_llm=False), 6)
             return list(self._questions)
 
-    def _offered(self, methods: Sequence[Method]) -> tuple[Method, ...]:
-        """Check that methods may be asked.
+    def _offered(self, method: Method) -> Method:
+        """Return a method that may be asked.
 
         Raises:
-            InvalidArgumentError: If not.
+            InvalidArgumentError: If it may not.
         """
-        missing = [method.name for method in methods if method not in self._methods]
-        if missing:
-            known = ", ".join(method.name for method in self._methods)
-            raise InvalidArgumentError(f"the method {missing[0]} is not offered here; offered are {known}.")
-        return tuple(methods)
+        if method not in self._methods:
+            known = ", ".join(one.name for one in self._methods)
+            raise InvalidArgumentError(f"the method {method.name} is not offered here; offered are {known}.")
+        return method
 
     def _can_build(self, method: Method) -> bool:
         """Tell whether a method has what it needs: a trained model, a language model or examples, and its package."""

@@ -1,11 +1,9 @@
 """The workflow that `langgraph.json` names, set up by environment variables, for LangGraph's server and Studio.
 
 - KG_RETRIEVERS_INDEX: the folder of an index, as `kg-retrievers index` saves it; required.
-- KG_RETRIEVERS_METHOD: the name of the method, or of several as in simgrag+g-retriever; by default that of the model,
-  else "kg".
+- KG_RETRIEVERS_METHOD: the name of the method; by default that of the model, else "kg".
 - KG_RETRIEVERS_LLM: a language model as provider:model, for the method and the answer; none by default.
-- KG_RETRIEVERS_MODEL: the folder of a trained model, as `kg-retrievers train` saves it, for a method that needs one; or
-  several folders, as in PATH.
+- KG_RETRIEVERS_MODEL: the folder of a trained model, as `kg-retrievers train` saves it, for a method that needs one.
 """
 
 from __future__ import annotations
@@ -17,7 +15,14 @@ from functools import cache
 from kg_retrievers.agents import Workflow, build_workflow
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
-from kg_retrievers.serving.loading import build_retriever, choose_methods, load_llm, open_index, read_models
+from kg_retrievers.serving.loading import (
+    build_retriever,
+    choose_method,
+    load_llm,
+    model_of,
+    open_index,
+    read_models,
+)
 
 
 async def served_workflow() -> Workflow:
@@ -49,17 +54,17 @@ def workflow() -> Workflow:
     named = os.environ.get("KG_RETRIEVERS_METHOD") or None
     if named:
         _check_method(named)
-    folders = os.environ.get("KG_RETRIEVERS_MODEL")
-    models = read_models(folders.split(os.pathsep) if folders else [])
-    methods = choose_methods(named, models)
+    model = os.environ.get("KG_RETRIEVERS_MODEL")
+    models = read_models([model] if model else [])
+    method = choose_method(named, models)
     llm = load_llm(os.environ.get("KG_RETRIEVERS_LLM"))
-    return build_workflow(build_retriever(methods, open_index(folder), llm=llm, models=models), llm)
+    return build_workflow(build_retriever(method, open_index(folder), llm=llm, model=model_of(method, models)), llm)
 
 
 def _check_method(named: str) -> None:
-    """Check the names of methods, so that a mistake names the variable."""
+    """Check the name of a method, so that a mistake names the variable."""
     try:
-        registry.find_methods(named)
+        registry.find_method(named)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"KG_RETRIEVERS_METHOD: {error.message}", **error.hints) from error
 

@@ -18,7 +18,6 @@ from kg_retrievers import (
     KnowledgeGraphToolkit,
     RelationPathRetriever,
     SimGRAGRetriever,
-    UnionRetriever,
     build_workflow,
     default_embeddings,
 )
@@ -61,9 +60,6 @@ RETRIEVERS: dict[str, Build] = {
     "short of time": lambda index: SimGRAGRetriever.from_index(index, max_scans=1, min_confidence=0.0),
     "paths": RelationPathRetriever.from_index,
     "connected": connected,
-    "several": lambda index: UnionRetriever.of(
-        SimGRAGRetriever.from_index(index), RelationPathRetriever.from_index(index)
-    ),
     "model": lambda index: SimGRAGRetriever.from_index(index, llm=garbage()),
     "model that writes": lambda index: SimGRAGRetriever.from_index(index, llm=garbage(), preset="paper"),
     "paths by a model": lambda index: RelationPathRetriever.from_index(index, llm=garbage(), chooses=False),

@@ -17,7 +17,6 @@ from kg_retrievers import (
     NeighborhoodRetriever,
     Pattern,
     SimGRAGRetriever,
-    UnionRetriever,
     build_router,
 )
 from kg_retrievers.agents import question_shape
@@ -240,12 +239,3 @@ def test_a_question_with_an_operation_goes_to_who_carries_it_out(question: str, 
     assert (state["methods"][0], state["routed_by"]) == (first, rule)
     seeds = {"question": question, "seed_entities": ["Amélie"]}
     assert build_router({"facts": facts, "operations": able}).invoke(seeds)["routed_by"] == rule
-
-
-def test_a_union_with_a_member_that_carries_out_operations_is_asked_first() -> None:
-    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
-    fields: Any = {"min_confidence": 0, "on_refusal": "empty"}
-    facts, able = _FactsOnly.from_index(index, **fields), SimGRAGRetriever.from_index(index, **fields)
-    unions = {"facts": UnionRetriever.of(facts), "operations": UnionRetriever.of(facts, able)}
-    state = build_router(unions).invoke({"question": "How many people starred in Amélie?"})
-    assert (state["methods"][0], state["routed_by"]) == ("operations", "rule: operation")

@@ -9,10 +9,17 @@ from typing import Any
 import pytest
 
 from benchmarks.papers.__main__ import main
-from benchmarks.papers.baselines import BASELINES
+from benchmarks.papers.baselines import BASELINES, JoinedRetriever
 from benchmarks.papers.measure import find_method
 from benchmarks.papers.tables import STATISTICS, find_table, paper_names, plan_table, read_paper, state
-from kg_retrievers import GraphIndex, default_embeddings, evaluate, read_questions
+from kg_retrievers import (
+    GraphIndex,
+    NeighborhoodRetriever,
+    SimGRAGRetriever,
+    default_embeddings,
+    evaluate,
+    read_questions,
+)
 from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.sample import load_graph
 from kg_retrievers.testing import ScriptedChatModel
@@ -77,6 +84,17 @@ def test_a_language_model_answers_without_evidence() -> None:
     llm = ScriptedChatModel(replies=[question.answers[0]])
     report = evaluate(retriever, [question], answerer=retriever.answerer(llm))
     assert report.metrics["text_hit"] == 1
+
+
+def test_joined_retrievers_give_what_any_of_them_finds() -> None:
+    index = GraphIndex.build(load_graph(), default_embeddings())
+    first = SimGRAGRetriever.from_index(index)
+    both = JoinedRetriever.of(first, NeighborhoodRetriever.from_index(index, granularity="triple", k=3))
+    found = [document.metadata for document in both.invoke("Who directed Her?")]
+    assert found[0]["answers"] == ["Spike Jonze"]
+    facts = [tuple(map(tuple, one["triples"])) for one in found]
+    assert len(set(facts)) == len(facts) > 1
+    assert all(len(one) == 1 for one in facts)
 
 
 def test_a_table_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

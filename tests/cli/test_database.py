@@ -172,10 +172,6 @@ def test_a_file_is_made_once(run: Run, folder: Path) -> None:
     made = (folder / "films.lbug").read_bytes()
     assert run(*asked, "--json", "--database", "films.lbug") == (0, alone, "")
     assert (folder / "films.lbug").read_bytes() == made
-    union = ("--method", "pcst+cypher", "--database", "films.lbug")
-    code, out, _ = run("ask", "films.csv", HER, *union)
-    assert code == 0
-    assert "Answer    Spike Jonze\n" in out
 
 
 def test_a_graph_in_a_file(run: Run) -> None:

@@ -288,7 +288,6 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
             "--method: there is no method 'simrag'; did you mean 'simgrag'? See: kg-retrievers evaluate --help",
         ),
         (["evaluate", *FILMS, "--method", "all"], "there is no method 'all'; the methods are"),
-        (["compare", *FILMS, "--method", "all+pcst"], "there is no method 'all'"),
         (["evaluate", *FILMS, "--hops", "one"], "--hops: wanted integers with commas between them, such as 1,2,3"),
         (["evaluate", *FILMS, "--hops", "3"], "asked.jsonl has the hops [1], but got [3]"),
         (["evaluate", *FILMS, "--topic", "Her"], "--topic: 'Her' is not one of 'given', 'linked'."),

@@ -46,7 +46,7 @@ def test_a_set_is_measured_without_a_graph(run: Run) -> None:
 
 
 def test_methods_are_compared_and_learn_from_examples(run: Run) -> None:
-    methods = [part for name in ("kaping", "rog", "sg-rag+kaping") for part in ("--method", name)]
+    methods = [part for name in ("kaping", "rog", "sg-rag") for part in ("--method", name)]
     pytest.importorskip("ladybug")
     code, out, _ = run(
         *("compare", "--data", "set", "--split", "test", "--limit", "2", *ASKED, *methods),

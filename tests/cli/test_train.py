@@ -208,6 +208,13 @@ def test_ask_shows_single_triples_in_one_table(run: Run) -> None:
     assert "Evidence 1: score " in out
 
 
+def test_a_model_joins_in_if_kg_is_asked(run: Run) -> None:
+    code, out, _ = run("ask", GRAPH, HER, "--method", "kg", "--model", "model", "--json")
+    assert code == 0
+    parts = [part for one in json.loads(out)["documents"] for part in one["metadata"]["details"].get("parts", [])]
+    assert "model" in parts
+
+
 @pytest.mark.heavy
 def test_compare_gives_a_model_to_its_method(run: Run) -> None:
     models = ("--model", "model", "--model", "reasoner")
@@ -271,7 +278,7 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
         (["ask", GRAPH, HER, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),
         (["ask", GRAPH, HER, "--method", "gnn-rag"], "kg-retrievers train gnn-rag --graph"),
         (["ask", GRAPH, HER, "--method", "gnn-rag", "--model", "model"], "is of subgraph-rag, but asked is gnn-rag."),
-        (["ask", GRAPH, HER, "--model", "model", "--model", "reasoner"], "--method subgraph-rag+gnn-rag"),
+        (["ask", GRAPH, HER, "--model", "model", "--model", "reasoner"], "Leave it out, or: --method subgraph-rag"),
         (
             ["ask", GRAPH, HER, "--model", "none"],
             "none: no trained model is here: there is no such folder. Train one: kg-re",

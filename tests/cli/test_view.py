@@ -35,7 +35,7 @@ def test_each_command_sees_the_view_alone(run: Run, place: str, view: list[str],
     assert (code, json.loads(out)["triples"]) == (0, triples)
 
 
-@pytest.mark.parametrize("method", ["simgrag", "sg-rag", "simgrag+kaping"])
+@pytest.mark.parametrize("method", ["simgrag", "sg-rag"])
 def test_a_question_is_answered_from_the_view(run: Run, method: str) -> None:
     code, out, _ = run("ask", "jobs.csv", "Who works for Acme?", *OF_A, "--method", method, "--json")
     assert (code, json.loads(out)["answer"]) == (0, "Ann")

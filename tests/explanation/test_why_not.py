@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built_methods import built
-from explanation.methods import LOOKING, each_method
+from explanation.methods import each_method
 from graph_reader import GraphReader
 from langchain_core.language_models import FakeListChatModel
 
@@ -20,7 +20,6 @@ from kg_retrievers import (
     PCSTRetriever,
     SimGRAGRetriever,
     TripleSimilarityRetriever,
-    UnionRetriever,
     default_embeddings,
     why_not,
 )
@@ -29,7 +28,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRet
 from kg_retrievers.explanation import WhyNot
 from kg_retrievers.explanation.why_not import LIMITS, Change, possible_changes, with_change
 from kg_retrievers.graph.verbalize import lone_entities_of
-from kg_retrievers.methods.registry import Method
+from kg_retrievers.methods.registry import METHODS, Method
 
 HER = "Who directed Her?"
 FACTS = [
@@ -137,12 +136,6 @@ def test_a_direction_that_is_respected_is_lifted() -> None:
     assert why_not(retriever, HER, "Spike Jonze", pattern=pattern).fields == {"direction": "ignore"}
 
 
-def test_the_limits_of_a_union_are_its_own(index: GraphIndex) -> None:
-    members = (SimGRAGRetriever.from_index(index), TripleSimilarityRetriever.from_index(index, k=1, max_hops=3))
-    assert why_not(UnionRetriever.of(*members), HER, "Spike Jonze").found
-    assert "member_k" in why_not(UnionRetriever.of(members[1]), HER, "Meryl Streep").fields
-
-
 def test_if_nothing_helps_it_says_what_was_tried() -> None:
     graph = KnowledgeGraph.from_triples(FACTS, types={"Western": ["genre"]})
     alone = TripleSimilarityRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
@@ -171,14 +164,12 @@ def test_a_language_model_is_asked_once(index: GraphIndex) -> None:
 
     model = Counting(responses=['{"triples": [["Her", "directed_by", "UNKNOWN x"]], "target": "UNKNOWN x"}'])
     retriever = SimGRAGRetriever.from_index(index, llm=model, asks_model="always", on_refusal="empty")
-    alone, union = Counting(responses=model.responses), UnionRetriever.of(retriever)
+    alone = Counting(responses=model.responses)
     SimGRAGRetriever.from_index(index, llm=alone, asks_model="always").invoke(HER)
     assert alone.calls > 0
-    for asked in (retriever, union):
-        model.calls = 0
-        missed = why_not(asked, HER, "Meryl Streep")
-        assert len(missed.tried) > 1
-        assert model.calls == alone.calls
+    missed = why_not(retriever, HER, "Meryl Streep")
+    assert len(missed.tried) > 1
+    assert model.calls == alone.calls
 
 
 def test_an_entity_that_is_evidence_alone_is_found(index: GraphIndex) -> None:
@@ -206,7 +197,7 @@ def test_what_is_no_name_of_one_entity_is_refused(near: NeighborhoodRetriever, w
 
 
 def test_every_limit_is_a_field_or_an_argument_of_some_method(index: GraphIndex) -> None:
-    fields = {name for method in LOOKING for name in method.load_retriever().model_fields}
+    fields = {name for method in METHODS for name in method.load_retriever().model_fields}
     assert {limit.name for limit in LIMITS} <= fields
 
 
@@ -265,6 +256,6 @@ def test_every_change_that_is_named_brings_the_entity_in(method: Method) -> None
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("method", LOOKING, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_change_brings_the_entity_in_over_many_graphs(method: Method) -> None:
     check_method(method, graphs=12, entities=8)

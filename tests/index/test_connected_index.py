@@ -21,7 +21,6 @@ from kg_retrievers import (
     RelationPathRetriever,
     SimGRAGRetriever,
     TripleSimilarityRetriever,
-    UnionRetriever,
     train_graph_reasoner,
     train_triple_scorer,
 )
@@ -382,9 +381,3 @@ def test_a_name_that_is_not_found_without_a_store_says_how_it_would_be() -> None
         assert "index GRAPH --vectors ADDRESS" in refusal.value.on_shell
     with pytest.raises(EntityLinkingError, match=r"Did you mean: 'Christopher Nolan', .*\?$"):
         NeighborhoodRetriever.from_index(connected(store=True)).invoke("Who?", seed_entities=["Christofer Nolan"])
-
-
-def test_a_union_is_of_one_database() -> None:
-    index = connected()
-    with pytest.raises(InvalidArgumentError, match="another graph"):
-        UnionRetriever.of(PCSTRetriever.from_index(index), SimGRAGRetriever.from_index(connected()))

@@ -15,7 +15,6 @@ from kg_retrievers import (
     HashedEmbeddings,
     KGRetriever,
     KnowledgeGraph,
-    LLMPatternGenerator,
     NeighborhoodRetriever,
     PCSTRetriever,
     Question,
@@ -23,7 +22,6 @@ from kg_retrievers import (
     SimGRAGRetriever,
     SubgraphRAGRetriever,
     TripleSimilarityRetriever,
-    UnionRetriever,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.testing import RetrieverContract
@@ -103,15 +101,6 @@ class TestSubgraphRAG(Connected, RetrieverContract):
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         return super().make_retriever(index, **{"model": SCORER} | fields)
-
-
-@pytest.mark.heavy
-class TestUnion(Connected, RetrieverContract):
-    retriever_class = UnionRetriever
-
-    def make_retriever(self, index: GraphIndex, llm: Any = None, **fields: Any) -> BaseKGRetriever:
-        given: Any = {"pattern_generator": LLMPatternGenerator(llm)} if llm else {}
-        return UnionRetriever.of(SimGRAGRetriever.from_index(index, **given), PCSTRetriever.from_index(index), **fields)
 
 
 _READERS: dict[str, GraphReader] = {}

@@ -23,7 +23,7 @@ from kg_retrievers import (
 from kg_retrievers.core.retriever import on_index
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
-from kg_retrievers.methods.registry import METHODS, UNION, Method
+from kg_retrievers.methods.registry import METHODS, Method
 from kg_retrievers.methods.rog.proposals import ExampleRelationPaths
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.testing import tiny_graph
@@ -61,7 +61,7 @@ def as_text(documents: list[Document]) -> list[str]:
     return [document.model_dump_json() for document in documents]
 
 
-@pytest.mark.parametrize("method", [*METHODS, UNION], ids=lambda method: method.name)
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_a_moved_retriever_is_one_that_was_built_there(method: Method, here: GraphIndex, there: GraphIndex) -> None:
     first = built(method, here, **GIVEN)
     before = as_text(first.invoke("Who directed Her?"))

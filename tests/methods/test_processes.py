@@ -22,7 +22,7 @@ from built_methods import built
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, Question, build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.methods.registry import METHODS, UNION, Method
+from kg_retrievers.methods.registry import METHODS, Method
 from kg_retrievers.testing import tiny_graph
 
 QUESTIONS = ["Who starred in Amélie?", "Who directed 千と千尋の神隠し?", "Who directed Her?"]
@@ -31,7 +31,7 @@ EXAMPLES = [Question("Who directed Adaptation?", answers=("Spike Jonze",))]
 #: The most seconds that a fork may take.
 PATIENCE = 60
 
-each_method = pytest.mark.parametrize("method", [*METHODS, UNION], ids=lambda method: method.name)
+each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 
 
 @cache

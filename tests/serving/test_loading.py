@@ -10,10 +10,10 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 import kg_retrievers
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, UnionRetriever, cli, default_embeddings
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, cli, default_embeddings
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.methods import registry
-from kg_retrievers.methods.registry import Method, find_methods
+from kg_retrievers.methods.registry import Method, find_method
 from kg_retrievers.serving import loading
 
 #: A package as those of LangChain's providers are, which none of the extras installs.
@@ -44,14 +44,13 @@ def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("old", "today"), [("pcst", "g-retriever"), ("cypher", "sg-rag"), ("triple-similarity", "kaping")]
 )
-def test_former_names_go_on_working(old: str, today: str, index: GraphIndex) -> None:
-    assert [method.name for method in find_methods(f"simgrag+{old}")] == ["simgrag", today]
-    assert registry.find_method(old) is registry.find_method(today)
+def test_former_names_go_on_working(old: str, today: str) -> None:
+    assert find_method(old).name == today
 
 
 def test_the_name_of_a_class_leads_to_its_method() -> None:
     with pytest.raises(InvalidArgumentError, match="no method 'PCSTRetriever'; did you mean 'g-retriever'"):
-        registry.find_method("PCSTRetriever")
+        find_method("PCSTRetriever")
 
 
 # --- retrievers -------------------------------------------------------------------------------------------------------
@@ -59,17 +58,10 @@ def test_the_name_of_a_class_leads_to_its_method() -> None:
 
 @pytest.mark.parametrize("method", [one for one in registry.METHODS if not one.needs], ids=lambda method: method.name)
 def test_each_method_is_built_by_its_name(method: Method, index: GraphIndex) -> None:
-    retriever = loading.build_retriever((method,), index, {"k": 2})
+    retriever = loading.build_retriever(method, index, {"k": 2})
     assert type(retriever) is method.load_retriever()
     assert type(retriever).__name__ == method.class_name
     assert retriever.k == 2
-
-
-def test_several_methods_are_a_union(index: GraphIndex) -> None:
-    union = loading.build_retriever(find_methods("simgrag+pcst"), index, {"granularity": "triple"})
-    assert isinstance(union, UnionRetriever)
-    assert union.granularity == "triple"
-    assert [type(one).__name__ for one in union.retrievers] == ["SimGRAGRetriever", "PCSTRetriever"]
 
 
 def test_a_database_is_opened_for_who_runs_queries_alone(index: GraphIndex) -> None:
@@ -81,28 +73,22 @@ def test_a_database_is_opened_for_who_runs_queries_alone(index: GraphIndex) -> N
         return executor
 
     with executor:
-        loading.build_retriever(find_methods("simgrag"), index, executor=open_once)
+        loading.build_retriever(find_method("simgrag"), index, executor=open_once)
         assert not opened
-        loading.build_retriever(find_methods("sg-rag+simgrag"), index, executor=open_once)
+        loading.build_retriever(find_method("sg-rag"), index, executor=open_once)
         assert len(opened) == 1
 
 
 def test_an_answerer_retrieves_nothing() -> None:
     saved = loading.SavedModel("films.prompt", registry.GRAPH_PROMPT, None, "c0ffee")
     with pytest.raises(InvalidArgumentError, match=r"films.prompt answers, and retrieves nothing"):
-        loading.choose_methods(None, {"graph-prompt": saved})
+        loading.choose_method(None, {"graph-prompt": saved})
 
 
-def test_a_union_is_built_of_methods() -> None:
-    with pytest.raises(InvalidArgumentError, match="built from several methods") as caught:
-        registry.find_method("union")
-    assert "Join their names, as g-retriever+gnn-rag." in caught.value.on_shell
-
-
-@pytest.mark.parametrize("entry", [registry.DEFAULT, registry.UNION], ids=lambda entry: entry.name)
-def test_what_is_not_trained_has_no_model(entry: Method) -> None:
-    for load in (entry.load_model, entry.load_trainer):
-        with pytest.raises(InvalidArgumentError, match=f"{entry.name} has no trained model"):
+def test_what_is_not_trained_has_no_model() -> None:
+    method = find_method("simgrag")
+    for load in (method.load_model, method.load_trainer):
+        with pytest.raises(InvalidArgumentError, match="simgrag has no trained model"):
             load()
 
 

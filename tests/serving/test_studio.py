@@ -52,7 +52,6 @@ async def test_its_graphs_are_modules_that_give_a_workflow() -> None:
         ("KG_RETRIEVERS_INDEX", "", "KG_RETRIEVERS_INDEX is not set; .* Save an index: kg-retrievers index"),
         ("KG_RETRIEVERS_INDEX", "nowhere", "nowhere"),
         ("KG_RETRIEVERS_METHOD", "simrag", "KG_RETRIEVERS_METHOD: there is no method 'simrag'; did you mean 'simgrag'"),
-        ("KG_RETRIEVERS_METHOD", "pcst+simrag", "there is no method 'simrag'; did you mean 'simgrag'"),
         ("KG_RETRIEVERS_METHOD", "subgraph-rag", "To train one on questions with answers: model=train_triple_scorer"),
         ("KG_RETRIEVERS_MODEL", "nowhere", "nowhere: no trained model is here"),
     ],
@@ -82,16 +81,11 @@ def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, model:
     assert "score_triples" in workflow().builder.nodes
 
 
-def test_several_methods(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
-    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+pcst")
-    assert workflow().invoke({"question": "Who starred in Amélie?"})["answers"][0] == "Audrey Tautou"
+def test_a_model_of_another_method(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag")
     monkeypatch.setenv("KG_RETRIEVERS_MODEL", model)
     with pytest.raises(InvalidArgumentError, match="is of subgraph-rag, but asked is simgrag"):
         workflow()
-    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+subgraph-rag")
-    output = workflow().invoke({"question": "Who starred in Amélie?"})
-    assert output["retriever"] == "UnionRetriever"
-    assert output["answers"][0] == "Audrey Tautou"
 
 
 def test_a_language_model_needs_a_name_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

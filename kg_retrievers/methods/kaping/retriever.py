@@ -25,9 +25,9 @@ _LOGGER = logging.getLogger(__name__)
 #: As the paper: the ten nearest facts.
 K = 10
 
-#: The paper takes the facts within one hop of the question's entities. With two, the facts of 150 tokens hold .74 instead
-#: of .61 of the answers on `benchmarks/own_graphs/fit`, and .73 instead of none at two hops on MetaQA, but .94 instead of
-#: 1.00 at one hop (304 and 40 questions, none of those that are reported).
+#: The paper takes the facts within one hop of the question's entities. With two, the facts of 150 tokens hold .74 of
+#: the answers on `benchmarks/own_graphs/fit` instead of .61, and .73 at two hops on MetaQA instead of none, but .94 at
+#: one hop instead of 1.00 (304 and 40 questions, none of those that are reported).
 MAX_HOPS = 2
 
 #: Where the index lacks the vectors of triples, the first question to a whole graph embeds them: from so many on a

@@ -98,7 +98,7 @@ class WebApp:
             "graph": self.name,
             "version": version("kg-retrievers"),
             "default_method": names[0],
-            "methods": [{"name": name, "finds": _finds(name)} for name in names],
+            "methods": [{"name": name, "finds": registry.find_method(name).finds} for name in names],
             "answers": "a language model" if self.service.llm else "the best evidence",
             "forms": FORMS,
         }
@@ -205,8 +205,3 @@ async def _lines(first: Event, events: AsyncIterator[Event]) -> AsyncIterator[by
 
 def _line(event: Event) -> bytes:
     return json.dumps(event, ensure_ascii=True, default=str).encode() + b"\n"
-
-
-def _finds(name: str) -> str:
-    methods = registry.find_methods(name)
-    return methods[0].finds if len(methods) == 1 else f"what {' and '.join(one.name for one in methods)} find, fused"
