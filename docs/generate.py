@@ -97,8 +97,9 @@ def short_table(path: Path, _: str) -> str:
     rows = ["", "| method | finds | needs |", "|---|---|---|"]
     for method in entries():
         link = page(method).relative_to(path.parent)
-        needed = [part for part in needs(method).split("; ") if not part.startswith("takes ")]
-        rows.append(f"| [{title(method)}]({link})<br>`{class_name(method)}` | {method.finds} | {', '.join(needed)} |")
+        parts = [part for part in needs(method).split("; ") if not part.startswith("takes ")]
+        needed = ", ".join(parts).removeprefix("nothing, ")
+        rows.append(f"| [{title(method)}]({link})<br>`{class_name(method)}` | {method.finds} | {needed} |")
     return "\n".join([*rows, ""])
 
 
