@@ -92,6 +92,17 @@ def method_table(path: Path, _: str) -> str:
     return "\n".join([*rows, ""])
 
 
+def short_table(path: Path, _: str) -> str:
+    """Return the table of all methods in three columns."""
+    rows = ["", "| method | finds | needs |", "|---|---|---|"]
+    for method in entries():
+        link = page(method).relative_to(path.parent)
+        parts = [part for part in needs(method).split("; ") if not part.startswith("takes ")]
+        needed = ", ".join(parts).removeprefix("nothing, ")
+        rows.append(f"| [{title(method)}]({link})<br>`{class_name(method)}` | {method.finds} | {needed} |")
+    return "\n".join([*rows, ""])
+
+
 def facts(_: Path, name: str) -> str:
     """Return what the registry says of one method."""
     method = _entry(name)
@@ -273,6 +284,7 @@ def _name(dotted: str) -> str:
 #: What is generated, by the name in the mark; after " of " the name says of what.
 PARTS: dict[str, Callable[[Path, str], str]] = {
     "table": method_table,
+    "short table": short_table,
     "facts": facts,
     "fields": field_table,
     "navigation": navigation,

@@ -27,7 +27,7 @@ from benchmarks.rivals.ground import Ground
 from benchmarks.rivals.measuring import Outcome, ask_all, figures
 from benchmarks.rivals.ours import OURS
 from benchmarks.rivals.packages import PACKAGES
-from benchmarks.rivals.page import draw_charts, table, write_page
+from benchmarks.rivals.page import HAND_MADE, draw_charts, table, write_page
 from benchmarks.rivals.plain import PLAIN
 from benchmarks.rivals.sets import OWN, PUBLISHED, Part, own_parts, published_parts
 from benchmarks.zero_shot.indexes import Indexer, default_cache
@@ -35,9 +35,6 @@ from kg_retrievers import GraphIndex, KnowledgeGraph
 
 #: Everything that is measured, in the order of the tables.
 CONTESTANTS: dict[str, Contestant] = {**OURS, **PLAIN, **PACKAGES}
-
-#: The name of the hand-made graphs, taken together.
-HAND_MADE = "Hand-made graphs"
 
 SEED = 20261127
 

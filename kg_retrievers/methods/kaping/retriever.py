@@ -47,8 +47,8 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     Each triple is scored by itself, so that a triple on the way from the question's entity to the answer is missed
     unless it resembles the question. The method proposes no answers.
 
-    Differs from the paper: `max_hops` is 2 instead of 1; triples between two neighbours of an entity are candidates too;
-    at most `max_nodes` neighbours count; relations and names are written in words; a fact is shown with arrows.
+    Differs from the paper: `max_hops` is 2 instead of 1; triples between two neighbours of an entity are candidates
+    too; at most `max_nodes` neighbours count; relations and names are written in words; a fact is shown with arrows.
 
     Cost: no call of a language model; embeds the question, and the candidates the first time they are needed, unless
     the index was built with `triples=True`; then one product of vectors a candidate. Without these vectors, the whole
