@@ -19,7 +19,7 @@ from shell_mistakes import Run
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "servers.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "server-setup.md").read_text("utf-8")
 COMPOSE = (ROOT / "compose.yaml").read_text("utf-8")
 
 

@@ -184,7 +184,7 @@ def _json(answers: Callable[[Request], Awaitable[Any]]) -> Answers:
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = "There is nothing under this path." if status == 404 else "This path is not asked in this way."
-    response = error_response(RequestError(status, what, "See docs/serve.md for the paths."))
+    response = error_response(RequestError(status, what, "See docs/serve-http.md for the paths."))
     response.headers.update(SAFE)
     return response
 
