@@ -5,9 +5,9 @@ A key is as the graph has it, unless it holds what `as_data` changes.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from kg_retrievers.graph.verbalize import as_data
 
@@ -44,133 +44,165 @@ class Part(BaseModel):
 
 
 class Table(Part):
-    """A table, as of "how many ports per country"."""
+    """A table, as of "how many ports per country".
+
+    Attributes:
+        columns: The names of the columns.
+        rows: A cell for each column.
+        left_out: How many further rows there are.
+    """
 
     columns: list[Text]
-    rows: list[list[Scalar | list[Scalar]]] = Field(description="A cell for each column.")
-    left_out: int = Field(default=0, description="How many further rows there are.")
+    rows: list[list[Scalar | list[Scalar]]]
+    left_out: int = 0
 
 
 Value = Scalar | list[Scalar] | Table
 
 
 class Named(Part):
-    """An entity, or an answer that is none."""
+    """An entity, or an answer that is none.
 
-    key: Text | None = Field(
-        default=None, description="The key of the entity; absent for an answer that is no entity of the graph."
-    )
-    label: Text = Field(description="What it is called.")
+    Attributes:
+        key: The key of the entity; absent for an answer that is no entity of the graph.
+        label: What it is called.
+    """
+
+    key: Text | None = None
+    label: Text
 
 
 class Fact(Part):
-    """A fact of the graph."""
+    """A fact of the graph.
 
-    triple: tuple[Text, Text, Text] = Field(description="Head, relation and tail, in stored direction, by entity key.")
-    text: Text = Field(description="The fact in words.")
-    sources: list[Text] | None = Field(default=None, description="Where it is from, if the graph says so.")
-    attributes: Text | None = Field(default=None, description="Its attributes, such as a role or a time, in words.")
+    Attributes:
+        triple: Head, relation and tail, in stored direction, by entity key.
+        text: The fact in words.
+        sources: Where it is from, if the graph says so.
+        attributes: Its attributes, such as a role or a time, in words.
+    """
+
+    triple: tuple[Text, Text, Text]
+    text: Text
+    sources: list[Text] | None = None
+    attributes: Text | None = None
 
 
 class CitedFact(Fact):
-    """A fact that an answer rests on."""
+    """A fact that an answer rests on; the answer cites it by its `number`, from 1."""
 
-    number: int = Field(description="The number by which the answer cites it, from 1.")
+    number: int
 
 
 class Refusal(Part):
-    """Why a question is not answered."""
+    """Why a question is not answered.
 
-    reason: Text = Field(description="What was not understood or not found, and what came nearest.")
-    next_step: Text = Field(description="What to do next.")
+    Attributes:
+        reason: What was not understood or not found, and what came nearest.
+        next_step: What to do next.
+    """
+
+    reason: Text
+    next_step: Text
 
 
 class Result(Part):
-    """What every tool and service answers with."""
+    """What every tool and service answers with.
 
-    left_out: int = Field(
-        default=0, description="How many items of lists were left out, so that the answer is short enough."
-    )
-    truncated: bool = Field(default=False, description="Whether a limit ended the search, so that there may be more.")
+    Attributes:
+        further: How an agent sees what was left out.
+        left_out: How many items of lists were left out, so that the answer is short enough.
+        truncated: Whether a limit ended the search, so that there may be more.
+    """
+
+    further: ClassVar[str] = "Ask for less at once."
+
+    left_out: int = 0
+    truncated: bool = False
 
     def go_on(self) -> str:
         """Return how an agent sees what was left out."""
-        return "Ask for less at once."
+        return self.further
 
 
 class Answer(Result):
-    """An answer, or why there is none."""
+    """An answer, or why there is none.
 
-    answer: Text = Field(description="The answer in one text; if there is none, this says so.")
-    answers: list[Named] = Field(default_factory=list, description="The answers one by one.")
-    citations: list[CitedFact] = Field(default_factory=list, description="The facts that the answer rests on.")
-    explanation: Text = Field(default="", description="How the facts answer the question.")
-    supported: bool | None = Field(
-        default=None, description="Whether each answer stands in a cited fact; absent if not known."
-    )
-    confidence: float | None = Field(
-        default=None, description="How likely the answers are right, from 0 to 1; absent if not known."
-    )
-    value: Value | None = Field(
-        default=None, description="What an operation gave, as a count; absent where there was none."
-    )
-    refusal: Refusal | None = Field(default=None, description="Why there is no answer, and what to do next.")
+    Attributes:
+        answer: The answer in one text; if there is none, this says so.
+        answers: The answers one by one.
+        citations: The facts that the answer rests on.
+        explanation: How the facts answer the question.
+        supported: Whether each answer stands in a cited fact; absent if not known.
+        confidence: How likely the answers are right, from 0 to 1; absent if not known.
+        value: What an operation gave, as a count; absent where there was none.
+        refusal: Why there is no answer, and what to do next.
+    """
 
-    def go_on(self) -> str:
-        """Return how an agent sees what was left out."""
-        return "Ask about fewer things, or call facts for all facts of one entity and relation."
+    further = "Ask about fewer things, or call facts for all facts of one entity and relation."
+
+    answer: Text
+    answers: list[Named] = []
+    citations: list[CitedFact] = []
+    explanation: Text = ""
+    supported: bool | None = None
+    confidence: float | None = None
+    value: Value | None = None
+    refusal: Refusal | None = None
 
 
 class FoundEntity(Named):
-    """An entity that a text may mean."""
+    """An entity that a text may mean.
 
-    types: list[Text] = Field(default_factory=list)
-    aliases: list[Text] = Field(default_factory=list, description="Its further names.")
-    facts: int | None = Field(default=None, description="How many facts it has; absent if a database holds them.")
+    Attributes:
+        types: Its types.
+        aliases: Its further names.
+        facts: How many facts it has; absent if a database holds them.
+    """
+
+    types: list[Text] = []
+    aliases: list[Text] = []
+    facts: int | None = None
 
 
 class FoundEntities(Result):
-    """The entities that a text may mean."""
+    """The entities that a text may mean.
 
-    asked: Text = Field(default="", description="The text.")
-    entities: list[FoundEntity] = Field(
-        default_factory=list, description="Those that it names, perhaps misspelt or in part; the likeliest first."
-    )
-    nearest: list[FoundEntity] = Field(
-        default_factory=list, description="Those whose names are nearest, but that it does not name."
-    )
+    Attributes:
+        asked: The text.
+        entities: Those that it names, perhaps misspelt or in part; the likeliest first.
+        nearest: Those whose names are nearest, but that it does not name.
+    """
 
-    def go_on(self) -> str:
-        """Return how an agent sees what was left out."""
-        return "Call search_entities with more of the name, with a type, or with a greater limit."
+    further = "Call search_entities with more of the name, with a type, or with a greater limit."
+
+    asked: Text = ""
+    entities: list[FoundEntity] = []
+    nearest: list[FoundEntity] = []
 
 
 class Chain(Part):
-    """Facts that join entities."""
+    """Facts that join entities, from the first entity to the last."""
 
-    facts: list[Fact] = Field(description="From the first entity to the last.")
+    facts: list[Fact]
 
 
 class FoundPaths(Result):
-    """How entities are joined."""
+    """How entities are joined, by the shortest chains first."""
 
-    chains: list[Chain] = Field(default_factory=list, description="The shortest first.")
+    further = "Call find_paths about two entities, or with a smaller max_hops."
 
-    def go_on(self) -> str:
-        """Return how an agent sees what was left out."""
-        return "Call find_paths about two entities, or with a smaller max_hops."
+    chains: list[Chain] = []
 
 
 class QueryRows(Result):
-    """The rows that a query of a database gives."""
+    """The rows that a query of a database gives, and the facts in them."""
+
+    further = "Write the query so that it counts, sorts or limits in the database, and call run_query again."
 
     columns: list[Text]
     rows: list[list[Value | None]]
-    facts: list[Fact] = Field(default_factory=list, description="The facts in the rows.")
-
-    def go_on(self) -> str:
-        """Return how an agent sees what was left out."""
-        return "Write the query so that it counts, sorts or limits in the database, and call run_query again."
+    facts: list[Fact] = []
 
 
 class Counted(Part):
@@ -181,65 +213,96 @@ class Counted(Part):
 
 
 class RelationSummary(Part):
-    """What a relation joins."""
+    """What a relation joins.
+
+    Attributes:
+        relation: Its name.
+        facts: The number of its facts.
+        head_types: The types of its heads.
+        tail_types: The types of its tails.
+        least: The least of its tails, if they are numbers or dates.
+        greatest: The greatest of them.
+    """
 
     relation: Text
-    facts: int = Field(description="The number of its facts.")
-    head_types: list[Text] = Field(default_factory=list, description="The types of its heads.")
-    tail_types: list[Text] = Field(default_factory=list, description="The types of its tails.")
-    least: Text | None = Field(default=None, description="The least of its tails, where they are numbers or dates.")
-    greatest: Text | None = Field(default=None, description="The greatest of them.")
+    facts: int
+    head_types: list[Text] = []
+    tail_types: list[Text] = []
+    least: Text | None = None
+    greatest: Text | None = None
 
 
 class SchemaSummary(Result):
-    """What is in a graph."""
+    """What is in a graph.
 
-    entities: int | None = Field(
-        default=None, description="The number of entities; absent where a database holds the graph."
-    )
-    facts: int | None = Field(
-        default=None, description="The number of facts; absent where a database does not count them."
-    )
+    Attributes:
+        entities: The number of entities; absent if a database holds the graph.
+        facts: The number of facts; absent if a database does not count them.
+        relation_count: The number of relations.
+        type_count: The number of types.
+        relations: Those with most facts first.
+        types: The types of entities, the most frequent first.
+        sources: Where the facts are from.
+        attributes: The attributes of facts.
+        methods: The methods that questions can be asked by.
+    """
+
+    further = "Call relations_of with words that describe the relation or type."
+
+    entities: int | None = None
+    facts: int | None = None
     relation_count: int
     type_count: int
-    relations: list[RelationSummary] = Field(default_factory=list, description="Those with most facts first.")
-    types: list[Counted] = Field(default_factory=list, description="The types of entities, the most frequent first.")
-    sources: list[Counted] = Field(default_factory=list, description="Where the facts are from.")
-    attributes: list[Counted] = Field(default_factory=list, description="The attributes of facts.")
-    methods: list[Text] = Field(default_factory=list, description="The methods that questions can be asked by.")
-
-    def go_on(self) -> str:
-        """Return how an agent sees what was left out."""
-        return "Call relations_of with words that describe the relation or type."
+    relations: list[RelationSummary] = []
+    types: list[Counted] = []
+    sources: list[Counted] = []
+    attributes: list[Counted] = []
+    methods: list[Text] = []
 
 
 class RelationCount(Part):
-    """How many facts of a relation an entity has."""
+    """How many facts of a relation an entity has.
+
+    Attributes:
+        relation: Its name.
+        outgoing: Facts with the entity as the head.
+        incoming: Facts with the entity as the tail.
+    """
 
     relation: Text
-    outgoing: int = Field(description="Facts with the entity as the head.")
-    incoming: int = Field(description="Facts with the entity as the tail.")
+    outgoing: int
+    incoming: int
 
 
 class NeighborFact(Fact):
-    """A fact of an entity."""
+    """A fact of an entity; `other` is what the entity at the other end is called."""
 
-    other: Text = Field(description="What the entity at the other end is called.")
+    other: Text
 
 
 class Neighbors(Result):
-    """The facts around an entity."""
+    """The facts around an entity.
+
+    Attributes:
+        entity: The entity.
+        types: Its types.
+        aliases: Its further names.
+        total: How many facts it has; with a relation given, of this relation.
+        facts: Some of each relation.
+        relations: How many facts it has of each relation.
+        start: How many facts come before these; absent if some are chosen.
+    """
+
+    further = "Call facts with this entity, and with a relation, for all of its facts."
 
     entity: Named
-    types: list[Text] = Field(default_factory=list)
-    aliases: list[Text] = Field(default_factory=list, description="Its further names.")
-    total: int = Field(description="How many facts it has; with a relation given, of this relation.")
-    facts: list[NeighborFact] = Field(default_factory=list, description="Some of each relation.")
-    relations: list[RelationCount] = Field(default_factory=list, description="How many facts it has of each relation.")
-    start: int | None = Field(default=None, description="How many facts come before these; absent if some are chosen.")
+    types: list[Text] = []
+    aliases: list[Text] = []
+    total: int
+    facts: list[NeighborFact] = []
+    relations: list[RelationCount] = []
+    start: int | None = None
 
     def go_on(self) -> str:
         """Return how an agent sees what was left out."""
-        if self.start is None:
-            return "Call facts with this entity, and with a relation, for all of its facts."
-        return f"Call facts again with start={self.start + len(self.facts)}."
+        return self.further if self.start is None else f"Call facts again with start={self.start + len(self.facts)}."
