@@ -82,10 +82,6 @@ class ExploreInput(TypedDict):
     question: str
 
 
-class ExploreAgent(CompiledStateGraph[Any, Any, Any, Any]):
-    """A compiled LangGraph graph: the model and its tools in a loop, then the check of the citations."""
-
-
 def explore_agent(
     model: BaseChatModel,
     index_or_toolkit: GraphIndex | KnowledgeGraphToolkit,
@@ -94,7 +90,7 @@ def explore_agent(
     prompt: str = SYSTEM_PROMPT,
     retry: RetryPolicy | None = RETRY,
     checkpointer: Checkpointer = None,
-) -> ExploreAgent:
+) -> CompiledStateGraph[Any, Any, Any, Any]:
     r"""Return an agent that answers a question by exploring a graph with tools.
 
     It takes `{"question": ...}` and returns a `WorkflowOutput`. The facts that tools return are numbered through the
@@ -165,12 +161,9 @@ def explore_agent(
     graph.add_conditional_edges(
         "check_citations", lambda state: "model" if state.get("feedback") else END, ["model", END]
     )
-    compiled = graph.compile(checkpointer, name="ExploreAgent")
-    attributes = {name: value for name, value in vars(compiled).items() if name != "__orig_class__"}
-    agent = ExploreAgent(**attributes)
     # The budget ends the run, and not the number of steps, unless nothing limits the calls.
     steps = 10_000 if budget.llm_calls is None else 2 * budget.llm_calls + 10
-    return agent.with_config({"recursion_limit": steps})
+    return graph.compile(checkpointer, name="ExploreAgent").with_config({"recursion_limit": steps})
 
 
 def _start(prompt: str) -> Any:

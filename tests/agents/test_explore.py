@@ -21,7 +21,6 @@ from kg_retrievers import (
     default_embeddings,
     explore_agent,
 )
-from kg_retrievers.agents.explore import ExploreAgent
 from kg_retrievers.chains import NO_ANSWER
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.sample import load_graph
@@ -48,7 +47,7 @@ FACTS = calls(*(("facts", {"entity": "Her", "relation": relation}) for relation 
 ANSWER = "The graph names its director [1].\nAnswer: Spike Jonze"
 
 
-def agent_of(index: GraphIndex, *replies: str | AIMessage | Exception, **more: Any) -> tuple[ExploreAgent, Any]:
+def agent_of(index: GraphIndex, *replies: str | AIMessage | Exception, **more: Any) -> tuple[Any, Any]:
     model = ScriptedChatModel(replies=list(replies))
     return explore_agent(model, index, **more), model
 
