@@ -18,7 +18,6 @@ from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
 from kg_retrievers.graph.attributes import SOURCE, no_fact_left
 from kg_retrievers.graph.building import Pairs, Reading, attribute_columns
 from kg_retrievers.graph.changes.merge import (
-    RDF,
     Descriptions,
     Merge,
     NewTexts,
@@ -29,6 +28,7 @@ from kg_retrievers.graph.changes.merge import (
     new_texts,
 )
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.readers.rdf.parsing import FORMATS
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -222,7 +222,7 @@ def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Arra
         return
     head, relation, tail = removal.triple(int(found[0]))
     others = f", nor are {len(found) - 1:,} others to remove" if len(found) > 1 else ""
-    advice, is_rdf = [], removal.reading.format in RDF
+    advice, is_rdf = [], removal.reading.format in FORMATS
     for end in dict.fromkeys((head, tail)):
         if is_rdf and end.startswith("_:"):
             advice.append("A blank node of one file is none of another: name it by its key in the graph, in a table.")

@@ -73,7 +73,7 @@ def new_texts(graph: KnowledgeGraph, addition: KnowledgeGraph) -> NewTexts:
     others than those of the graph, whatever they are called.
     """
     ours, theirs = graph.prefixes, addition.prefixes
-    is_rdf = addition.reading.format in RDF
+    is_rdf = addition.reading.format in FORMATS
     if not (ours or theirs or is_rdf):
         return NewTexts({})
     expand = Prefixes(theirs).expand
