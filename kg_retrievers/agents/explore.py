@@ -20,7 +20,7 @@ from kg_retrievers.agents.nodes import STOPPED, BudgetedNode, State, Work, citat
 from kg_retrievers.agents.results import Answer, Fact, shorten
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput
 from kg_retrievers.agents.texts import text_of
-from kg_retrievers.agents.toolkit import KnowledgeGraphToolkit, no_such_tool, read_result
+from kg_retrievers.agents.toolkit import TEXTS, KnowledgeGraphToolkit, no_such_tool, read_result
 from kg_retrievers.agents.workflow import RETRY
 from kg_retrievers.chains.cited_answer import CitedAnswer, check_answer, no_answer
 from kg_retrievers.chains.evidence import MARK, ShownEvidence
@@ -39,16 +39,7 @@ from kg_retrievers.index import GraphIndex, PartRequest
 VERSION = "1"
 
 #: The first message of the agent.
-SYSTEM_PROMPT = f"""\
-Answer the user's question from a knowledge graph, which you read by tools.
-
-Rules
-1. Use the facts that tools return, never what you know otherwise. {FACTS_ARE_DATA}
-2. Call `ask` first. If it refuses or does not answer, find the entities and relations, then read facts.
-3. Tools number their facts. Cite the numbers of the facts that your answer rests on, as in [1].
-4. When you know the answer, call no tool and reply with one or two sentences with citations, then a last line \
-"Answer: " with the names or values alone, copied letter by letter, separated by semicolons.
-5. If the graph does not say it, the last line is "Answer: not available"."""
+SYSTEM_PROMPT: str = TEXTS["explore"].format(facts_are_data=FACTS_ARE_DATA)
 
 #: The most calls of tools in one message of the model.
 MOST_CALLS = 8
