@@ -20,7 +20,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
+from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.questions.question_forms.forms import tokens_of
 from kg_retrievers.questions.question_forms.grammar import read_form
 
@@ -65,20 +65,12 @@ def question_shape(question: str, entities: int) -> QuestionShape:
     return "no entity" if entities == 0 else "one entity" if entities == 1 else "several entities"
 
 
-def needs_operation(index: GraphIndex, question: str, seeds: Sequence[str] = ()) -> bool:
-    """Tell by its form whether a question asks how many, whether, which the most, before when, or what not.
-
-    Example:
-        >>> from kg_retrievers import KnowledgeGraph, default_embeddings
-        >>> index = GraphIndex.build(KnowledgeGraph.from_triples([("Her", "made_by", "Jonze")]), default_embeddings())
-        >>> needs_operation(index, "How many films did Jonze make?"), needs_operation(index, "Who made Her?")
-        (True, False)
-    """
+def _linked(index: GraphIndex, question: str, seeds: Sequence[str]) -> list[QuestionEntity]:
+    """Return the entities that are given, or that a question mentions, which may be none."""
     try:
-        entities = question_entities(linker_of(index), question, seeds)
+        return question_entities(linker_of(index), question, seeds)
     except EntityLinkingError:
-        entities = []
-    return read_form(tokens_of(question, entities), lambda _: 0.0, ()) is not None
+        return []
 
 
 def build_router(
@@ -100,8 +92,8 @@ def build_router(
     `prepare`, `understand`, `route`, then the retrievers, each a node of its name, until one finds evidence; then as in
     `build_workflow`. The order of the retrievers is decided by `choose`, or by rules: the entities that are linked in
     the question, or given, and its words tell its shape (`question_shape`); retrievers whose `suits` holds that shape
-    come first, in the order given. A question that needs an operation (`needs_operation`), and no description, goes
-    first to those whose `operations` says that they carry it out. `routed_by` in the state tells which rule applied.
+    come first, in the order given. A question that needs an operation by its form, and no description, goes first
+    to those whose `operations` says that they carry it out. `routed_by` in the state tells which rule applied.
 
     Args:
         retrievers: The retrievers by name, on one graph; names are those of the nodes.
@@ -194,23 +186,14 @@ def _route(retrievers: Mapping[str, BaseKGRetriever], choose: Choice | None) -> 
                 raise InvalidArgumentError(f"build_router: choose gave {chosen!r:.100}, {wanted}")
             return {"methods": list(dict.fromkeys(order)), "tried": 0, "routed_by": "choose"}
         seeds = state.get("seed_entities") or ()
-        shape = question_shape(question, _count_named(first.index, question, seeds))
+        entities = _linked(first.index, question, seeds)
+        shape = question_shape(question, len(entities))
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
         routed_by = f"rule: {shape}"
-        if shape != "open" and needs_operation(first.index, question, seeds):
+        form = read_form(tokens_of(question, entities), lambda _: 0.0, ())  # of "how many", "whether" and their like
+        if shape != "open" and form is not None:
             order = sorted(order, key=lambda name: not retrievers[name].operations)
             routed_by = "rule: operation"
         return {"methods": order, "tried": 0, "routed_by": routed_by}
 
     return work
-
-
-def _count_named(index: GraphIndex, question: str, seeds: Sequence[str]) -> int:
-    """Return how many names are given, or how many entities a question mentions, which may be none."""
-    if seeds:
-        graph = index.part(PartRequest(tuple(seeds))).graph
-        return len({graph.label(seed) for seed in seeds})
-    try:
-        return len(linker_of(index).link(question))
-    except EntityLinkingError:
-        return 0
