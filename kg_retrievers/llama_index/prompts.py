@@ -26,8 +26,7 @@ def to_llama_index(prompt: BasePromptTemplate[Any]) -> llama_prompts.BasePromptT
     """Write a prompt as a template of LlamaIndex, which fills `{name}` and leaves every other brace as it is.
 
     Raises:
-        InvalidArgumentError: If the prompt holds the text of a placeholder itself, or more than texts by a human, an AI
-            or the system.
+        InvalidArgumentError: If the prompt holds more than texts by a human, an AI or the system.
 
     Example:
         >>> from langchain_core.prompts import PromptTemplate
@@ -36,17 +35,9 @@ def to_llama_index(prompt: BasePromptTemplate[Any]) -> llama_prompts.BasePromptT
     """
     names = {name: THEIR_NAMES.get(name, name) for name in prompt.input_variables}
     messages = _filled(prompt, {name: f"{{{theirs}}}" for name, theirs in names.items()})
-    template: llama_prompts.BasePromptTemplate = llama_prompts.ChatPromptTemplate(messages)
     if len(messages) == 1 and messages[0].role == MessageRole.USER:
-        template = llama_prompts.PromptTemplate(messages[0].content or "")
-    marks = {name: f"\x02{name}\x03" for name in names}  # no prompt holds these control characters
-    by_llama_index: dict[str, Any] = {names[name]: mark for name, mark in marks.items()}
-    if template.format_messages(**by_llama_index) != _filled(prompt, marks):
-        raise InvalidArgumentError(
-            f"to_llama_index: a prompt holds {' or '.join(f'{{{name}}}' for name in names.values())} as text, which "
-            "LlamaIndex would take for a placeholder. Reword it."
-        )
-    return template
+        return llama_prompts.PromptTemplate(messages[0].content or "")
+    return llama_prompts.ChatPromptTemplate(messages)
 
 
 def _filled(prompt: BasePromptTemplate[Any], values: dict[str, str]) -> list[ChatMessage]:

@@ -229,12 +229,6 @@ def test_prompt_of_several_messages(retriever: SimGRAGRetriever) -> None:
     assert [message.content for message in messages] == ["Be {brief}.", "Q", "Facts?", "{E}"]
 
 
-def test_prompt_that_llama_index_would_misread_is_refused(retriever: SimGRAGRetriever) -> None:
-    retriever.answer_prompt = LangChainPrompt.from_template("{question} {evidence} {{query_str}}")
-    with pytest.raises(InvalidArgumentError, match=r"\{query_str\}.*Reword"):
-        as_llama_index(retriever).get_prompts()
-
-
 def test_prompt_with_an_image_is_refused(retriever: SimGRAGRetriever) -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     retriever.answer_prompt = LangChainChatPrompt.from_messages(
