@@ -59,8 +59,8 @@ _DATES = tuple(
 _YEAR_INSIDE = re.compile(_YEAR, re.ASCII)
 _NUMBER = re.compile(
     r"(?P<currency>[$€£¥]|USD|EUR|GBP|CHF)? ?(?P<sign>[-+\u2212])?"
-    r"(?P<digits>(?!0,)[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
-    r"|(?!0\.)[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?"
+    r"(?P<digits>(?P<commas>(?!0,)[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?)"
+    r"|(?P<points>(?!0\.)[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?)"
     r"|[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]+)?|\.[0-9]+)"
     r"(?:e(?P<exponent>[-+]?[0-9]{1,3}))?"
     r"(?: ?(?P<scale>thousand|million|billion|trillion|bn(?![a-z])|(?(currency)[km](?![a-z²³/])|(?!))))?"
@@ -155,7 +155,7 @@ def _read_number(text: str) -> tuple[float, str] | tuple[None, Literal[""]]:
     if found is None or sum(map(str.isdigit, found["digits"])) > MAX_DIGITS:
         return None, ""
     exponent = int(found["exponent"] or 0) + _SCALES[(found["scale"] or "").casefold()]
-    number = float(f"{_plain_digits(found['digits'])}e{exponent}")
+    number = float(f"{_plain_digits(found)}e{exponent}")
     if number in (float("inf"), 0.0) and found["digits"].strip("0., \u00a0\u202f"):
         return None, ""  # beyond what a double holds
     if not _is_unit(found["unit"] or ""):
@@ -170,16 +170,12 @@ def _is_unit(text: str) -> bool:
     return all(len(word) <= 4 or word.islower() or word.casefold() in _UNITS for word in words)
 
 
-def _plain_digits(digits: str) -> str:
+def _plain_digits(found: re.Match[str]) -> str:
     """Return digits without signs for thousands, and with a point before the fraction."""
-    if digits.isdecimal() or digits.replace(".", "", 1).isdecimal():
-        return digits
-    digits = re.sub("[ \u00a0\u202f]", "", digits)
-    if re.fullmatch(r"(?!0,)\d{1,3}(,\d{3})+(\.\d+)?", digits):
-        return digits.replace(",", "")
-    if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}(,\d+)?", digits):
-        return digits.replace(".", "").replace(",", ".")
-    return digits.replace(",", ".")
+    if found["commas"]:
+        return found["digits"].replace(",", "")
+    digits = re.sub(r"[ \u00a0\u202f]", "", found["digits"])
+    return (digits.replace(".", "") if found["points"] else digits).replace(",", ".")
 
 
 def holds(value: Value, comparison: Comparison, other: Value) -> bool:
