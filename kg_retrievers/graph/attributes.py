@@ -9,10 +9,7 @@ from.
 from __future__ import annotations
 
 import json
-import re
-from calendar import monthrange
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
@@ -24,7 +21,7 @@ import numpy as np
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Scalar, literal_value, short
-from kg_retrievers.graph.values import Comparison, holds
+from kg_retrievers.graph.values import Comparison, holds, read_typed_value
 
 #: What an attribute may be: a text, a number, a truth value, or a list of these. A date is a text in ISO 8601.
 AttributeValue: TypeAlias = Scalar | list[Scalar]
@@ -402,20 +399,10 @@ def _equal(value: Scalar, wanted: Scalar) -> bool:
 
 def _days(value: Scalar) -> tuple[date, date] | None:
     """Return the first and the last day of a date, which is of any year from 1 to 9999; None of another value."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    text = str(value).strip()
-    read = literal_value(text)
-    if read.first and read.last:
-        return read.first, read.last
-    with suppress(ValueError):
-        if re.fullmatch(r"\d{4}(-\d\d)?", text):
-            year, month = int(text[:4]), int(text[5:] or 1)
-            last = (12, 31) if len(text) == 4 else (month, monthrange(year, month)[1])
-            return date(year, month, 1), date(year, *last)
-        day = datetime.fromisoformat(text).date()
-        return day, day
-    return None
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+    forms = ("gYear", "gYearMonth", "date", "dateTime")
+    readings = (literal_value(text), *(read_typed_value(text, f"xsd:{form}") for form in forms))
+    return next(((read.first, read.last) for read in readings if read and read.first and read.last), None)
 
 
 def _scalar(name: str, wanted: object) -> Scalar:
