@@ -46,7 +46,7 @@ from arcadedb import ArcadeDB, is_installed
 
 from kg_retrievers import GraphIndex, Question, SimGRAGRetriever
 from kg_retrievers.core.stages import Body
-from kg_retrievers.database.executor import MAX_TIMEOUT, SORT_KEYS, Executor
+from kg_retrievers.database.executor import SORT_KEYS, Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_worker import MAX_SIZE
@@ -56,6 +56,7 @@ from kg_retrievers.database.values import Rows
 from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError
 from kg_retrievers.graph import Known, Pattern
+from kg_retrievers.graph.parts import MAX_TIMEOUT
 from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.methods.sg_rag.retriever import MAX_ROWS, CypherRetriever

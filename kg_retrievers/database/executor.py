@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import date
 from functools import lru_cache, partial
 from itertools import zip_longest
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from kg_retrievers.database.part_queries import ID_OF, MOST_READ, PartQueries, relationships_of
 from kg_retrievers.database.properties import Recorder, attribute_names, node_attributes, properties_of
@@ -18,19 +17,12 @@ from kg_retrievers.database.rendering import TYPE_OF, ViewWriter, has_label, key
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, no_keys, unread
 from kg_retrievers.database.values import Relationship, Rows, StoredNode, resolve
-from kg_retrievers.deadline import deadline
-from kg_retrievers.errors import (
-    DatabaseQueryError,
-    DatabaseTimeoutError,
-    InvalidArgumentError,
-    SearchBudgetError,
-    first_of,
-)
+from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError, SearchBudgetError, first_of
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.attributes import AttributeCondition, Where, conditions, read_attribute_set, satisfies
 from kg_retrievers.graph.building import Reading
-from kg_retrievers.graph.cache import Immutable, Recent
-from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
+from kg_retrievers.graph.cache import Recent
+from kg_retrievers.graph.parts import HALVES, TIMEOUT, PartReader
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.text_files import Attributes
 
@@ -218,41 +210,6 @@ def describe_reading(run: Run, schema: DatabaseSchema, dialect: Dialect, timeout
     return reading
 
 
-#: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
-MAX_TIMEOUT = 24 * 3600.0
-
-#: What to do about a query that was stopped.
-RAISE_TIMEOUT = {
-    "hint_python": "Make it smaller, or raise timeout.",
-    "hint_shell": "Make it smaller, or give it longer: --field timeout=SECONDS.",
-}
-
-#: What UTF-8 cannot write: no database has it.
-_HALVES = re.compile(r"[\ud800-\udfff]")
-
-
-class Queries(Protocol):
-    """Reads parts of a graph by queries of one language, as `PartReader` does without a timeout of its own."""
-
-    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
-        """Read the facts of some entities."""
-
-    def facts_between(self, keys: list[str], limit: int) -> Facts:
-        """Read the facts between some entities."""
-
-    def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
-        """Read some facts of relations."""
-
-    def describe(self, keys: list[str]) -> list[StoredEntity]:
-        """Describe entities."""
-
-    def entities_named(self, names: list[str], limit: int) -> dict[str, list[str]]:
-        """Find the entities with a key, a label or an alias."""
-
-    def entities_after(self, position: str, page_size: int) -> EntityPage:
-        """Read a page of all entities."""
-
-
 #: How many rows a query returns by default.
 LIMIT = 1000
 
@@ -260,91 +217,7 @@ LIMIT = 1000
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
 
 
-class PartsByQueries(Immutable, ABC):
-    """Reads parts of a graph by queries, as a `PartReader`."""
-
-    #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
-    _grace: ClassVar[float] = 0.0
-
-    @abstractmethod
-    def _queries(self, timeout: float) -> Queries:
-        """Return the reader of parts in the language of the database."""
-
-    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
-        """Let all waits of this block end after a timeout, which is checked."""
-        if not 0 < timeout <= MAX_TIMEOUT:
-            who = f"{type(self).__name__}.{what}"
-            raise InvalidArgumentError(f"{who}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
-        return deadline(timeout + self._grace, partial(self._too_long, timeout))
-
-    def _too_long(self, timeout: float) -> DatabaseTimeoutError:
-        told = f"{type(self).__name__}: the query took longer than {timeout:g} s and was stopped."
-        return DatabaseTimeoutError(told, **RAISE_TIMEOUT)
-
-    def _check_most(self, what: str, most: int) -> None:
-        if type(most) is not int or most < 1:
-            raise InvalidArgumentError(f"{type(self).__name__}.{what}: {most!r} are asked for. Ask for at least 1.")
-
-    def facts_of(
-        self,
-        keys: Sequence[str],
-        *,
-        relations: Sequence[str] | None = None,
-        limit: int = MOST_FACTS,
-        timeout: float = TIMEOUT,
-    ) -> Facts:
-        """Read the facts whose head or tail is one of some entities; see `PartReader.facts_of`."""
-        wanted = self._checked("facts_of", keys, limit)
-        with self._within(timeout, "facts_of"):
-            return self._queries(timeout).facts_of(wanted, relations, limit)
-
-    def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
-        """Read the facts whose head and tail are both among some entities."""
-        wanted = self._checked("facts_between", keys, limit)
-        with self._within(timeout, "facts_between"):
-            return self._queries(timeout).facts_between(wanted, limit)
-
-    def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
-        """Describe those of the entities that the database has, sorted by key."""
-        wanted = self._checked("describe", keys, 1)
-        with self._within(timeout, "describe"):
-            return self._queries(timeout).describe(wanted)
-
-    def entities_named(
-        self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
-    ) -> dict[str, list[str]]:
-        """Return the keys of the entities whose key, label or alias is exactly one of some names.
-
-        Cost in Cypher: the index of each label's key and of its property of labels. Without an index, and for aliases,
-        it is a pass over the nodes of the label.
-        """
-        wanted = [name for name in self._checked("entities_named", names, limit) if name]  # "" is no name
-        with self._within(timeout, "entities_named"):
-            found = self._queries(timeout).entities_named(wanted, limit)
-        return {name: found.get(name, []) for name in dict.fromkeys(names)}
-
-    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
-        """Read some facts of each of some relations, those that the database finds first."""
-        wanted = self._checked("sample_facts", relations, count)
-        with self._within(timeout, "sample_facts"):
-            return self._queries(timeout).sample_facts(wanted, count)
-
-    def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
-        """Read a page of all entities; see `PartReader.entities_after`."""
-        self._checked("entities_after", [position], page_size)
-        with self._within(timeout, "entities_after"):
-            return self._queries(timeout).entities_after(position, page_size)
-
-    def _checked(self, what: str, texts: Sequence[str], limit: int) -> list[str]:
-        """Return texts each once, without those that no database holds."""
-        who = f"{type(self).__name__}.{what}"
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise InvalidArgumentError(f"{who}: wanted a list of texts, got {texts!r:.200}.")
-        self._check_most(what, limit)
-        return [text for text in dict.fromkeys(texts) if not _HALVES.search(text)]
-
-
-class Executor(PartsByQueries):
+class Executor(PartReader):
     """Runs queries that only read, and reads parts of the graph as a `PartReader`. Safe to use from several threads.
 
     A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
@@ -391,10 +264,6 @@ class Executor(PartsByQueries):
     @abstractmethod
     def reading(self, *, timeout: float = TIMEOUT) -> Reading:
         """Return what each part of the database is taken for, and how much of it no graph holds."""
-
-    @abstractmethod
-    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many facts there are; None where the database would look at all of them to say it."""
 
     @abstractmethod
     def close(self) -> None:
@@ -526,7 +395,7 @@ class DatabaseExecutor(Executor):
 Limits = Mapping[str, Sequence[AttributeCondition]]
 
 
-class LimitedReader(PartsByQueries):
+class LimitedReader(PartReader):
     """Reads facts of some relations only if they satisfy conditions, or a database cannot tell whether they do.
 
     Args:
@@ -538,6 +407,14 @@ class LimitedReader(PartsByQueries):
         """Keep them."""
         self._reader, self._limits = reader, limits
 
+    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
+        """Return all relations, sorted; `refresh` reads the schema anew."""
+        return self._reader.relations(refresh=refresh, timeout=timeout)
+
+    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
+        """Return how many facts there are without limits; None if there are too many to look at."""
+        return self._reader.count_facts(timeout=timeout)
+
     def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
         return self._reader._within(timeout, what)
 
@@ -545,7 +422,7 @@ class LimitedReader(PartsByQueries):
         return self._reader._queries(timeout).limited_to(self._limits)
 
 
-class ExecutorView(PartsByQueries):
+class ExecutorView(PartReader):
     """Reads only the facts of a database that satisfy conditions, and the entities of these facts.
 
     An entity without any fact is read, too, as a view of a graph in memory keeps it. The only queries that run are
@@ -675,14 +552,14 @@ def _parameter(who: str, name: str, value: Any, *, in_list: bool = False) -> Any
             return value
         case int() if -(2**63) <= value < 2**63:
             return value
-        case str() if not _HALVES.search(value):
+        case str() if not HALVES.search(value):
             return value
         case list() | tuple() if not in_list:
             parts = [_parameter(who, name, part, in_list=True) for part in value]
             kinds = {next(kind for kind in _KINDS if isinstance(part, kind)) for part in parts}
             if len(kinds - {type(None)}) <= 1:  # LadybugDB fails on others, or changes them silently
                 return parts
-        case Mapping() if not in_list and all(isinstance(part, str) and not _HALVES.search(part) for part in value):
+        case Mapping() if not in_list and all(isinstance(part, str) and not HALVES.search(part) for part in value):
             # In one order, since LadybugDB takes the names from the last in a list and the values as they come.
             return {part: _parameter(who, name, value[part]) for part in sorted(value)}
     raise InvalidArgumentError(

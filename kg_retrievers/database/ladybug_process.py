@@ -17,11 +17,11 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any, NamedTuple
 
-from kg_retrievers.database.executor import MAX_TIMEOUT
 from kg_retrievers.database.ladybug_worker import Answer, Failure, SessionError, write_line
 from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up, wait_for
 from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.graph.cache import LocalLock
+from kg_retrievers.graph.parts import MAX_TIMEOUT
 
 #: How many seconds a process may take to start and to open its database.
 STARTUP = 120.0

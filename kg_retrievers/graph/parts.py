@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.deadline import deadline
+from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError
+from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.types import Triple
 
 #: How many facts, or entities of one name, are read, and how many seconds that may take, by default.
@@ -72,11 +78,46 @@ class EntityPage(NamedTuple):
     position: str | None
 
 
-class PartReader(Protocol):
+#: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
+MAX_TIMEOUT = 24 * 3600.0
+
+#: What to do about a query that was stopped.
+RAISE_TIMEOUT = {
+    "hint_python": "Make it smaller, or raise timeout.",
+    "hint_shell": "Make it smaller, or give it longer: --field timeout=SECONDS.",
+}
+
+#: What UTF-8 cannot write: no database has it.
+HALVES = re.compile(r"[\ud800-\udfff]")
+
+
+class Queries(Protocol):
+    """Reads parts of a graph by queries of one language, as `PartReader` does without a timeout of its own."""
+
+    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
+        """Read the facts of some entities."""
+
+    def facts_between(self, keys: list[str], limit: int) -> Facts:
+        """Read the facts between some entities."""
+
+    def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
+        """Read some facts of relations."""
+
+    def describe(self, keys: list[str]) -> list[StoredEntity]:
+        """Describe entities."""
+
+    def entities_named(self, names: list[str], limit: int) -> dict[str, list[str]]:
+        """Find the entities with a key, a label or an alias."""
+
+    def entities_after(self, position: str, page_size: int) -> EntityPage:
+        """Read a page of all entities."""
+
+
+class PartReader(Immutable, ABC):
     """Reads parts of a graph, each by a few queries that only read, of which the rows are bounded.
 
     The entities of equal keys are one entity, as in `KnowledgeGraph`. Results are the same each time while the database
-    does not change. Where there are more facts than `limit`, the first ones in the order of the database are read.
+    does not change. If there are more facts than `limit`, the first ones in the order of the database are read.
 
     Args of all methods:
         limit: The most facts, 1 or more; one more is fetched, to know whether there are more.
@@ -85,11 +126,35 @@ class PartReader(Protocol):
     All methods raise what `Executor.run` raises, never a part of an answer instead.
     """
 
+    #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
+    _grace: ClassVar[float] = 0.0
+
+    @abstractmethod
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
         """Return the names of relations as they stand in triples, sorted; `refresh` reads them anew."""
 
+    @abstractmethod
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
         """Return how many facts there are; None if the database would look at all of them to count."""
+
+    @abstractmethod
+    def _queries(self, timeout: float) -> Queries:
+        """Return the reader of parts in the language of the database."""
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        """Let all waits of this block end after a timeout, which is checked."""
+        if not 0 < timeout <= MAX_TIMEOUT:
+            who = f"{type(self).__name__}.{what}"
+            raise InvalidArgumentError(f"{who}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
+        return deadline(timeout + self._grace, partial(self._too_long, timeout))
+
+    def _too_long(self, timeout: float) -> DatabaseTimeoutError:
+        told = f"{type(self).__name__}: the query took longer than {timeout:g} s and was stopped."
+        return DatabaseTimeoutError(told, **RAISE_TIMEOUT)
+
+    def _check_most(self, what: str, most: int) -> None:
+        if type(most) is not int or most < 1:
+            raise InvalidArgumentError(f"{type(self).__name__}.{what}: {most!r} are asked for. Ask for at least 1.")
 
     def facts_of(
         self,
@@ -107,21 +172,36 @@ class PartReader(Protocol):
             limit: The most facts.
             timeout: The most seconds.
         """
+        wanted = self._checked("facts_of", keys, limit)
+        with self._within(timeout, "facts_of"):
+            return self._queries(timeout).facts_of(wanted, relations, limit)
 
     def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
         """Read the facts whose head and tail are both among some entities."""
+        wanted = self._checked("facts_between", keys, limit)
+        with self._within(timeout, "facts_between"):
+            return self._queries(timeout).facts_between(wanted, limit)
 
     def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
         """Describe those of the entities that the database has, sorted by key."""
+        wanted = self._checked("describe", keys, 1)
+        with self._within(timeout, "describe"):
+            return self._queries(timeout).describe(wanted)
 
     def entities_named(
         self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
     ) -> dict[str, list[str]]:
         """Return the keys of the entities whose key, label or alias is exactly one of some names.
 
-        Returns:
-            For each of the names, in their order, the keys sorted; the first `limit` of them, where there are more.
+        For each of the names, in their order, the keys are sorted; the first `limit` of them, if there are more.
+
+        Cost in Cypher: the index of each label's key and of its property of labels. Without an index, and for aliases,
+        it is a pass over the nodes of the label.
         """
+        wanted = [name for name in self._checked("entities_named", names, limit) if name]  # "" is no name
+        with self._within(timeout, "entities_named"):
+            found = self._queries(timeout).entities_named(wanted, limit)
+        return {name: found.get(name, []) for name in dict.fromkeys(names)}
 
     def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
         """Read some facts of each of some relations, those that the database finds first.
@@ -134,6 +214,9 @@ class PartReader(Protocol):
         Returns:
             The facts; truncated if there are more of any of the relations.
         """
+        wanted = self._checked("sample_facts", relations, count)
+        with self._within(timeout, "sample_facts"):
+            return self._queries(timeout).sample_facts(wanted, count)
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         """Read a page of all entities.
@@ -145,6 +228,17 @@ class PartReader(Protocol):
             page_size: The most entities, 1 or more.
             timeout: The most seconds.
         """
+        self._checked("entities_after", [position], page_size)
+        with self._within(timeout, "entities_after"):
+            return self._queries(timeout).entities_after(position, page_size)
+
+    def _checked(self, what: str, texts: Sequence[str], limit: int) -> list[str]:
+        """Return texts each once, without those that no database holds."""
+        who = f"{type(self).__name__}.{what}"
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise InvalidArgumentError(f"{who}: wanted a list of texts, got {texts!r:.200}.")
+        self._check_most(what, limit)
+        return [text for text in dict.fromkeys(texts) if not HALVES.search(text)]
 
 
 def executor_of(source: Any, who: str, method: str) -> Any:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from kg_retrievers.database.executor import MAX_TIMEOUT, Executor
+from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
@@ -27,7 +27,7 @@ from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.attributes import SOURCE, VALIDITY, Where
 from kg_retrievers.graph.building import Reading
 from kg_retrievers.graph.operations import short
-from kg_retrievers.graph.parts import TIMEOUT
+from kg_retrievers.graph.parts import MAX_TIMEOUT, TIMEOUT
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import expanded
 from kg_retrievers.graph.readers.text_files import Attributes

@@ -19,12 +19,12 @@ from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import Body, Call, QuestionShape, Stage, Steps
-from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor, ExecutorView, no_queries
+from kg_retrievers.database.executor import LIMIT, Executor, ExecutorView, no_queries
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.operations import AROUND, Operation
-from kg_retrievers.graph.parts import TIMEOUT
+from kg_retrievers.graph.parts import MAX_TIMEOUT, TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.operations import (
     MAX_ROWS,
