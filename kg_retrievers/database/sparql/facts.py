@@ -237,14 +237,10 @@ class SparqlParts:
         schema_types = {schema.vocabulary.names.expand(name) for name in SCHEMA_TYPES}
         called = read_names(self._ask, schema.vocabulary, iris)
         unsure = [iri for iri in iris if iri not in called or schema_types.intersection(called[iri].types)]
-        unsure += [iri for iri in iris if self._describes(iri)]
+        names = (schema.relation_names, schema.type_by_iri, schema.property_entities)
+        unsure += [iri for iri in iris if any(iri in some for some in names)]
         lone = set(unsure) - self._in_facts(sorted(set(unsure)))
         return [*self.of_called({iri: called.get(iri, _UNNAMED) for iri in iris if iri not in lone})]
-
-    def _describes(self, iri: str) -> bool:
-        """Return whether a thing is a relation or a type, or has the label of one."""
-        schema = self._schema()
-        return iri in schema.relation_names or iri in schema.type_by_iri or iri in schema.property_entities
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
