@@ -36,7 +36,7 @@ from kg_retrievers.questions.zero_shot.ranking import (
     rank_walks,
     walk_features,
 )
-from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer, softmax
+from kg_retrievers.questions.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer, softmax
 from kg_retrievers.questions.zero_shot.sentence_encoder import Encoder, StepMeanings, read_phrase, sentence_encoder
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
@@ -576,9 +576,11 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         logit = choice.features() @ self._scorer.confidence_weights + self.trust
         confidence = float(1 / (1 + np.exp(-logit)))
         covered, nearest = choice.placed, self._nearest(choice.arms)
-        if self.steps.kinds[first.walks[choice.walks[0]][-1]] > 0:
-            is_named = choice.measures > 0 or bool((covered >= COVERED).any())
-            confidence *= VALUE_FOR_THING if first.asked.kind == "" else 1.0 if is_named else OTHER_VALUE
+        kind, measures = KINDS[self.steps.kinds[first.walks[choice.walks[0]][-1]]], choice.measures
+        if kind and first.asked.kind == "":
+            confidence *= VALUE_FOR_THING
+        elif kind and not (covered >= COVERED).any() and measures <= 0 and (first.asked.kind != kind or measures < 0):
+            confidence *= OTHER_VALUE
         lacked, lacking = None, tuple[str, ...]()
         is_named = len(choice.arms) == 1 and first.is_named_lacked and any(word.telling for word in words)
         if first.lacked and is_named:
