@@ -262,20 +262,3 @@ def compared_with_values(
         return compared(operation, sides, ids.graph)
     truth, support = compared(operation, [named.places(np.array(side)).tolist() for side in sides], named.names)
     return truth, named.ids[support].tolist()
-
-
-def without_attributes(pattern: Pattern, who: str) -> None:
-    """Refuse a pattern that names attributes of facts, for a method that does not read them.
-
-    Raises:
-        LowConfidenceError: If it names some.
-    """
-    if pattern.attributes:
-        names = sorted({one.name for one in pattern.attributes})
-        raise LowConfidenceError(
-            f"{who}: the question asks for the attributes {listed(names)} of facts, which this method does not read.",
-            0.0,
-            names,
-            hint_python="Ask SimGRAGRetriever.",
-            hint_shell="Ask with --method simgrag.",
-        )

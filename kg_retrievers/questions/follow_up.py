@@ -28,7 +28,9 @@ from kg_retrievers.errors import (
     first_of,
 )
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.kinds import kind_names
 from kg_retrievers.graph.validation import reasons
+from kg_retrievers.graph.values import read_value
 from kg_retrievers.graph.verbalize import as_data, one_line
 from kg_retrievers.index import FUNCTION_WORDS, GraphIndex, PartRequest, check_index, linker_of
 from kg_retrievers.index.embeddings import folded
@@ -161,6 +163,7 @@ _SET = re.compile(
     re.IGNORECASE,
 )
 _COUNT = re.compile(r"how many\b", re.IGNORECASE)
+_WHO = re.compile(rf"{_START}whom?\b", re.IGNORECASE)
 _AMONG = re.compile(
     rf"{_START}(?:which(?: ones?)? (?P<rest>(?:is|are|was|were|has|have|had) .+?)"
     r"|(?:(?:what|how) about )?the (?P<most>\w+est|(?:most|least) \w+)(?: ones?)?)\W*",
@@ -241,7 +244,7 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
             whole = scene.whole(question)
         except LowConfidenceError as error:
             whole, refusal = question, error
-        if refusal is None and (not scene.turns or scene.mentions(whole)):
+        if refusal is None and (whole != question or not scene.turns or scene.mentions(whole)):
             return whole
         return OpenFollowUp(scene, question, refusal)
 
@@ -316,6 +319,11 @@ class _Scene:
     @cached_property
     def _nouns(self) -> TypeNouns:
         return TypeNouns(self.graph)
+
+    @cached_property
+    def _has_people(self) -> bool:
+        """Whether a type of the graph says that it is of people."""
+        return _are_people(kind_names(self.index.graph))
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the names of entities in a text."""
@@ -456,13 +464,24 @@ class _Scene:
                 if word in _SEVERAL and (chosen := self._likeliest(found[0][0], them)):
                     return chosen
                 meanings |= them
-            if chosen := self._likeliest(found[0][0], meanings):
+            first = self._by_who(turn, word, meanings)
+            if chosen := self._likeliest(found[0][0], first) or self._likeliest(found[0][0], meanings):
                 return chosen
             if several and word not in _PLURAL and any(self._fits(word, kind, [key]) for key in self._answers(turn)):
                 break  # one of the answers is meant, rather than what was named before
         last = (turns or self.turns)[-1]
         options = dict.fromkeys([*self._names(last), *map(self._name, self._answers(last))])
         return alone or _refuse(found[0][0], options, "mean")
+
+    def _by_who(self, turn: Turn, word: str, meanings: Meanings) -> Meanings:
+        """Return what "he" and the like mean first, the answers to "who", or "it" and the like, anything else.
+
+        Nothing if types tell who is a person, or if the turn does not ask "who".
+        """
+        if self._has_people or not _WHO.match(turn["question"]) or word in _PLURAL:
+            return {}
+        people = {*map(self._name, self._answers(turn))}
+        return {name: text for name, text in meanings.items() if (name in people) == (word in _PERSONAL)}
 
     def _among(self, question: str) -> str | None:
         """Ask which of the last answers, as in "and which is the oldest?", or "and the newest?"."""
@@ -518,7 +537,8 @@ class _Scene:
         """Return the entities that one thing may mean, by name: a single answer, and those of the question."""
         answers = self._answers(turn)
         names = {self._name(key): [key] for key in [*answers[: len(answers) == 1], *self._held(turn["entities"])]}
-        return names | {one.text: _keys(one) for one in self.mentions(turn["question"])}
+        said = [one for one in self.mentions(turn["question"]) if read_value(one.text) is None]
+        return names | {one.text: _keys(one) for one in said}
 
     def _described(self, question: str) -> str:
         """Return the answers of a question as a noun with a relative clause; nothing if it has no such form."""
@@ -542,12 +562,16 @@ class _Scene:
         return f"the {noun} that {said}"
 
     def _fits(self, word: str, kind: str | None, keys: Sequence[str]) -> bool:
-        """Tell whether a word may point to any of some entities, by their types."""
+        """Tell whether a word may point to any of some entities, by their types.
+
+        If no type of the graph says that it is of people, such as "person", any type may be.
+        """
         types = {kind for key in keys for kind in self._types(key)}
-        people = any(_PEOPLE & {*type_noun(one).split()} for one in types)
         if kind is not None:
             return kind in types
-        return not (people and word in _THINGS) and not (types and not people and word in _PERSONAL)
+        if _are_people(types):
+            return word not in _THINGS
+        return not (types and word in _PERSONAL and self._has_people)
 
     def _alike(self, one: str, other: str) -> bool:
         """Tell whether two entities have a type in common, or a relation if one of them has no types."""
@@ -588,6 +612,11 @@ class _Scene:
         """Tell whether a turn is more than a greeting."""
         question = turn["question"]
         return bool(_ASKS.search(question) or turn["answers"] or self.mentions(question))
+
+
+def _are_people(types: Iterable[str]) -> bool:
+    """Tell whether one of some types says that it is of people."""
+    return any(_PEOPLE & {*type_noun(one).split()} for one in types)
 
 
 def _unclear(problem: str) -> LowConfidenceError:

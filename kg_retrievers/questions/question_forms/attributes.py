@@ -15,7 +15,6 @@ from kg_retrievers.graph import FactAttribute, KnowledgeGraph, Known, Pattern, U
 from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
 from kg_retrievers.graph.building import NONE, Pairs
 from kg_retrievers.graph.columns import Array, distinct
-from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition, Operation, Operator, literal_value
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
@@ -350,7 +349,7 @@ class AttributeQuestions:
         of_two = len(parts.entities) > 1
         if _HOW_MANY.match(text):
             amount = ("amount",) if "much" in text.split()[:2] else ()
-            noun = named or (self._noun(parts) or amount if of_two else ())
+            noun = named or (amount if of_two else ())
             return _Asked("attribute", ("number",), noun) if noun else _Asked("end")
         if named and not polar and self._degree(parts) is None:
             return _Asked("attribute", ("text", "number", "point", "begin", "end"), named)
@@ -358,7 +357,7 @@ class AttributeQuestions:
             return _Asked("exists")
         if _WHO.match(text) or text.startswith(("list ", "show ", "name ", "find ", "give ")):
             telling = tuple(token.word for token in parts.tokens if token.telling)
-            noun = self._noun(parts) or telling if text.startswith(("what ", "which ")) and of_two else ()
+            noun = telling if text.startswith(("what ", "which ")) and of_two else ()
             return _Asked("attribute", ("text", "number"), noun) if noun else _Asked("end")
         return None
 
@@ -369,14 +368,6 @@ class AttributeQuestions:
             own = _words_of_name(name)
             if all(Token(word).telling for word in own) and _place(words, own) is not None:
                 return own
-        return ()
-
-    def _noun(self, parts: _Parts) -> tuple[str, ...]:
-        """Return the noun behind a question word."""
-        words = [token.word for token in parts.tokens]
-        at = next((at for at, word in enumerate(words) if word in ("what", "which", "many", "much")), len(words))
-        if at + 1 < len(words) and words[at + 1] and words[at + 1] not in AUXILIARY and parts.tokens[at + 1].telling:
-            return (words[at + 1],)
         return ()
 
     def _degree(self, parts: _Parts) -> Operation | None:
@@ -391,11 +382,6 @@ class AttributeQuestions:
         if len(ids) > 2 or (not ids and not parts.values):
             return {}
         triples, labels = self._facts(ids)
-        members = self._members(parts) if asked[0].what == "end" and len(ids) < 2 else None
-        if members is not None and ids:
-            edges, backward = self._graph.edges, is_backward(labels)
-            of_kind = np.isin(np.where(backward, edges.heads[triples], edges.tails[triples]), members)
-            triples, labels = triples[of_kind], labels[of_kind]
         fits = np.ones(len(triples), bool)
         for text, names in parts.values.items():
             own = [self._table.having(name, text) for name in sorted(names)]
@@ -406,12 +392,6 @@ class AttributeQuestions:
             if self._answers(parts, asked, names):
                 found[label] = names
         return found
-
-    def _members(self, parts: _Parts) -> Array | None:
-        """Return the things of the kind that is asked for; None if no kind is named."""
-        noun = self._noun(parts)
-        kind = self._walks.kinds.of_noun(noun) if noun else None
-        return None if kind is None else kind_members(self._graph, kind)
 
     def _facts(self, ids: Sequence[Array]) -> tuple[Array, Array]:
         """Return the triples around an entity, between two, or all, and their labels as seen from the first."""
@@ -530,9 +510,6 @@ class AttributeQuestions:
         attributes, conditions = self._said(parts, names)
         operation: Operation | None = None
         target: str | None = unknowns[0].name if unknowns else None
-        if len(unknowns) == 2 and (members := self._members(parts)) is not None:
-            heads = self._graph.edges.heads[self._graph.edges.relations == int(relation_of(label))]
-            target = unknowns[0 if np.isin(heads, members).any() else 1].name
         if self._has_ended(parts) and not parts.limits and asked[0].what in ("end", "exists"):
             attributes |= {end: FactAttribute(0, end, end) for end in self._table.of_kind(names, "end")[:1]}
         degree = self._degree(parts)

@@ -103,7 +103,8 @@ class QuestionFormGenerator:
         named = [one for one in entities if not self._is_kind(one.entities[: one.best])]
         if self.index.graph.attribute_names:
             try:
-                if (about := self._attributes().read(question, named)) is not None:
+                things = [one for one in named if not _is_time(question, one)]
+                if (about := self._attributes().read(question, things)) is not None:
                     return about
             except UnreadError as error:
                 self._refuse(question, tokens_of(question, named), error.part)
@@ -283,6 +284,15 @@ class QuestionFormGenerator:
             if found_one := self._entity(stem):
                 return Token(text, found_one.slot)
         return token
+
+
+def _is_time(question: str, entity: QuestionEntity) -> bool:
+    """Whether an entity is a time that limits what is asked for, as "2005" in "who led it in 2005"."""
+    words = [token.word for token in tokens_of(question, [])]
+    at = len(tokens_of(question[: entity.start], []))
+    value = read_value(entity.name)
+    is_date = value is not None and value.first is not None
+    return is_date and any(limit.start <= at < limit.end for limit in find_limits(words, ()))
 
 
 def _limits_are_alternatives(tokens: Sequence[Token], units: Collection[str]) -> bool:

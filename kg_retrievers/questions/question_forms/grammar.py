@@ -96,7 +96,6 @@ _TOPS = re.compile(
 _FIRST = re.compile(r"\b(?:came|comes|come|was \w+|were \w+) (first|last)(?: ,| :|$)|(?<=[^ ] )(first|last)$")
 _FIRST_OF = re.compile(r"(?:\bthe |^)(?P<first>first|last|earliest|latest) (?=[a-z])")
 _OFTEN = re.compile(r"\b(?:the )?(most|least) (?:often|frequently)\b|\b(?:the )?(most|fewest|least) times\b")
-_BY = re.compile(r"(?:, )?\bby (?:the |number of |its |their )?(?=[a-z])")
 
 #: Two things for comparison stand between these words.
 OFFERS = frozenset(["or", "and", "vs", "versus", "v", "with", "to", "against"])
@@ -201,10 +200,6 @@ def _take_degree(reading: Reading) -> None:
         del reading.tokens[at]
     else:
         _take_adjective(reading)
-    if reading.degree and (found := reading.search(_BY)):
-        end = noun_end(reading, found[1])
-        reading.degree = replace(reading.degree, words=(*reading.degree.words, *reading.tokens[found[1] : end]))
-        del reading.tokens[found[0] : end]
     _take_than(reading)
 
 
@@ -312,9 +307,6 @@ def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], s
         del reading.tokens[start : at + 2]
         return
     adjective = bool(time_direction(following)) or (len(noun) > 1 and not is_plural(noun[-1].word) and sign > 0)
-    if following and not adjective and not is_plural(following) and len(noun) == 1:
-        after = reading.tokens[at + 2] if at + 2 < len(reading.tokens) else None
-        adjective = after is not None and after.word in ("than", "one")
     if adjective:
         turn = time_direction(following) or direction(following)
         reading.degree = Degree(sign * turn, bool(time_direction(following)), (Token(following),))
@@ -368,8 +360,6 @@ def _start(reading: Reading, words: list[str], at: int) -> int:
         starts = []  # "players that were born in Graz never": the clause has ended
     verbs = [i for i in range(max(last, 0) + 1, at) if words[i] in AUXILIARY]
     start = starts[-1] if starts else verbs[-1] if verbs and words[at] not in _OWN_VERB else at
-    if words[at] == "neither" and start == at and at > 1 and not reading.tokens[at - 1].slot:
-        start -= 1  # its verb, as in "which favour neither"
     return start
 
 
@@ -452,10 +442,6 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
     if reading.after_degree:
         noun = reading.after_degree
         return noun[:1] if is_plural(noun[0].word) else noun, tokens
-    if found := reading.search(_WHO_IS_THE):
-        named = tuple(tokens[found[1] : found[1] + 1])
-        if reading.score(named) >= NAMES_CLASS:
-            return named, tokens
     for token in tokens:
         if token.word in ("who", "whom"):
             return (token,), tokens
@@ -464,8 +450,7 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
     return tuple(tokens[start:end]), tokens
 
 
-#: "who is the captain with the most ships": the noun is near enough to one for things of the graph.
-_WHO_IS_THE = re.compile(r"^who (?:is|are|was|were) (?:the )?(?=[a-z]+ (?:with|that|who|of|in|at)\b)")
+#: A noun is near enough to one for things of the graph.
 NAMES_CLASS = 0.6
 
 

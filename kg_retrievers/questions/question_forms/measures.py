@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,7 +17,6 @@ from kg_retrievers.graph.values import is_unit_name
 from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
-    ORDINAL,
     PRONOUNS,
     WH,
     Token,
@@ -142,14 +140,6 @@ class Measures:
             return self._share(asked) if asked.is_strict or self._kind_spans(words) else None
         if asked.kind == "count" and not asked.is_strict:
             return self._fragment_by_groups(asked)
-        if asked.kind in COUNTED and asked.group and asked.at >= 0:
-            with suppress(UnreadError):  # "how many seats per hall in total": if "seats" is a number
-                return self._measured(asked)
-            if self._kinds.named([token.word for token in asked.group]) is None:
-                raise UnreadError
-            return self._measured(
-                replace(asked, tokens=[*asked.tokens, *asked.group, *asked.hints], group=(), hints=())
-            )
         counted = COUNTS.search(words_of(words)) is not None
         if asked.kind == "sum" and counted and (all_of_kind := self._all_of_kind(words)):
             return all_of_kind
@@ -199,8 +189,6 @@ class Measures:
                 continue
             rest = list(tokens)
             at = remove(rest, found)
-            if at and re.fullmatch(ORDINAL, rest[at - 1].word):
-                return None
             if any(span[0] <= at < span[1] for span in self._kind_spans(rest)) or COUNTS.search(text):
                 return None
             if not re.match(r"(?:[a-z]+ ){1,3}(?:of|among|in|for|that|is)\b|(?:[a-z]+ ?){1,3}$", words_of(rest[at:])):

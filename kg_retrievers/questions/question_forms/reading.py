@@ -200,8 +200,6 @@ class Composer:
             case "absent entity":
                 assert isinstance(what, Token)
                 builder.walk(what.node, way.labels, builder.target, absent=True)
-            case "truth":
-                self._add_truth(builder, way, True)
             case "other entity":
                 assert isinstance(what, Token)
                 builder.conditions.append(Condition(builder.target.name, "!=", what.text))
@@ -814,8 +812,6 @@ class FormReader:
         rest = [token for token in form.clause if token.telling and token not in form.noun and not is_verb(token.word)]
         if not rest:
             return False
-        if way := self.walks.truth_way(form, arms.group):
-            return arms.add("truth", None, way)
         noun = max(rest, key=lambda token: float(self.walks.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
 

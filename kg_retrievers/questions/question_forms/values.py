@@ -495,10 +495,3 @@ class WalkFinder:
         """Whether the relation of a number is nearer to a word than all that can be counted."""
         named = max((self.nearness(word, way.labels[-1]), word) for word in words)
         return named[0] >= least and (named[0] > self.classes.closeness(named[1]) or named[0] >= SAME_WORD)
-
-    def truth_way(self, form: Form, group: int) -> Way | None:
-        """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""
-        words = telling_words(form.clause, form.noun)
-        text = [stand_in("it"), *(token for token in form.clause if token not in form.noun)]
-        way = self.find(text, 0, group, ("truth",), words=words)
-        return way if way and self.nearness(words, way.labels[-1]) >= SAME_NAME else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -16,10 +17,12 @@ from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_lab
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import decide, excludes_named, turns
+from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.casual import ASKING, asked_part, spelt
 from kg_retrievers.questions.reading import LinkingGenerator, Reading, node_of, type_nouns
+from kg_retrievers.questions.self_questions.english import is_plural, singular_of
 from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claimed, relation_says
 from kg_retrievers.questions.zero_shot.ranking import (
     COVERED,
@@ -33,7 +36,7 @@ from kg_retrievers.questions.zero_shot.ranking import (
     rank_walks,
     walk_features,
 )
-from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer, softmax
+from kg_retrievers.questions.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer, softmax
 from kg_retrievers.questions.zero_shot.sentence_encoder import Encoder, StepMeanings, read_phrase, sentence_encoder
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
@@ -197,6 +200,12 @@ class Choice:
         is_noun = np.array([id(word) in nouns for word in words_to_cover(asked)] or [False], bool)
         return np.where(is_noun, self.ends_covered, self.covered)
 
+    @property
+    def measures(self) -> float:
+        """1 if the walks lead to numbers of what the question measures, -1 for those of another measure, else 0."""
+        at = WALK_FEATURES.index("measure")
+        return float(min(arm.features[walk, at] for arm, walk in self.pairs))
+
     def features(self) -> Array:
         """Return what tells how sure it is that the question asks for the walks, see `CONFIDENCE_FEATURES`."""
         rows = np.stack([arm.features[walk] for arm, walk in self.pairs])
@@ -226,6 +235,13 @@ class Choice:
         ])  # fmt: skip
 
 
+def _without_times(understood: Understanding, times: Sequence[QuestionEntity]) -> Understanding:
+    """Return what a question may ask for, with less confidence if it leaves out a time or number of the question."""
+    taken = [arm.slot for arm in understood.arms]
+    is_left = any(slot not in taken for slot in times)
+    return replace(understood, confidence=understood.confidence * LIMIT_LEFT_OUT) if is_left else understood
+
+
 def meeting_walks(arms: Sequence[Arm]) -> Choice | None:
     """Return walks that all lead to a common entity, with the highest sum of scores; None where none do."""
     logs = [np.log(softmax(arm.scores)[: len(arm.ends)]) for arm in arms]
@@ -251,6 +267,12 @@ NEAREST = 3
 
 #: What the confidence is multiplied with if "who" or "where" leads to a date or number.
 VALUE_FOR_THING = 0.5
+
+#: What the confidence is multiplied with if the question limits its answers by a time or by a value that is left out.
+LIMIT_LEFT_OUT = 0.5
+
+#: What the confidence is multiplied with if a walk leads to a value that no word of the question names.
+OTHER_VALUE = 0.5
 
 #: The logit of the direction of a claim whose words say it.
 SAID = 20.0
@@ -332,6 +354,29 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         question, slots = input["question"], self.entities(input)
         if not slots:
             raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
+        reading = self._read(input, question, slots)
+        values = self._values_named(question, reading.unplaced) if reading.unplaced and "walks" not in input else []
+        if not values:
+            return reading
+        narrowed = self._read(input, question, [*slots, *values])
+        known = {node.text for node in narrowed.pattern.nodes if isinstance(node, Known)}
+        if all(value.name in known for value in values):
+            return narrowed
+        doubted = replace(reading.pattern, confidence=(reading.confidence or 0.0) * LIMIT_LEFT_OUT)
+        return replace(reading, pattern=doubted)
+
+    def _values_named(self, question: str, unplaced: Sequence[str]) -> list[QuestionEntity]:
+        """Return entities that plural nouns left over name, such as "comedies" the genre "comedy"."""
+        graph, nouns, found = self.index.graph, type_nouns(self.index), list[QuestionEntity]()
+        for word in filter(is_plural, unplaced):
+            single = singular_of(word)
+            keys = [key for name in (single, single.capitalize()) for key in graph.entities_named(name)]
+            place = re.search(rf"\b{re.escape(word)}\b", question, re.IGNORECASE)
+            if place and keys and nouns.named([word]) is None and not graph.are_classes(keys):
+                found.append(QuestionEntity(*place.span(), graph.label(keys[0]), (*keys,), len(keys), False))
+        return found
+
+    def _read(self, input: Mapping[str, Any], question: str, slots: Sequence[QuestionEntity]) -> Reading:
         if "walks" in input:
             return self._walks(question, slots, input["walks"], input.get("max_hops", MAX_HOPS))
         states = len(slots) > 1 and not ASKING.search(question)
@@ -407,7 +452,9 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         self, question: str, slots: Sequence[QuestionEntity], max_hops: int, max_walks: int
     ) -> list[Understanding]:
         """Return what a question may ask for: what it does, as `understand` finds it, and then what is less likely."""
-        found = list(self._understandings(question, slots[:MAX_SLOTS], min(max_hops, MAX_HOPS), max_walks))
+        every = self._understandings(question, slots[:MAX_SLOTS], min(max_hops, MAX_HOPS), max_walks)
+        times = [slot for slot in slots if not slot.given and read_value(slot.name) is not None]
+        found = [(_without_times(one, times), is_best) for one, is_best in every]
         if not found:
             raise EntityLinkingError(
                 f"ZeroShotPatternGenerator: {slots[0].name!r} has no facts in the graph, so there is nothing to follow."
@@ -528,9 +575,12 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         words = first.asked.words
         logit = choice.features() @ self._scorer.confidence_weights + self.trust
         confidence = float(1 / (1 + np.exp(-logit)))
-        if first.asked.kind == "" and self.steps.kinds[first.walks[choice.walks[0]][-1]] > 0:
-            confidence *= VALUE_FOR_THING
         covered, nearest = choice.placed, self._nearest(choice.arms)
+        kind, measures = KINDS[self.steps.kinds[first.walks[choice.walks[0]][-1]]], choice.measures
+        if kind and first.asked.kind == "":
+            confidence *= VALUE_FOR_THING
+        elif kind and not (covered >= COVERED).any() and measures <= 0 and (first.asked.kind != kind or measures < 0):
+            confidence *= OTHER_VALUE
         lacked, lacking = None, tuple[str, ...]()
         is_named = len(choice.arms) == 1 and first.is_named_lacked and any(word.telling for word in words)
         if first.lacked and is_named:

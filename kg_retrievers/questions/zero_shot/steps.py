@@ -354,8 +354,10 @@ def _kinds(graph: KnowledgeGraph, tails: Array, indptr: Array) -> Array:
     for at in np.flatnonzero(_MAY_BEGIN_VALUES[graph.names.first_bytes(names)]).tolist():
         kinds_of_names[at] = KINDS.index(value_kind(graph.names[int(names[at])]))
     kinds, least = np.zeros(len(indptr) - 1, np.int64), SHARE * np.diff(indptr)
-    for kind in range(1, len(KINDS)):
-        counts = np.bincount(relations[kinds_of_names[of_tails] == kind], minlength=len(kinds))
+    own = kinds_of_names[of_tails]
+    numbers = KINDS.index("number")  # some of which may look like years
+    for kind, of_kind in [(numbers, own > 0), *((kind, own == kind) for kind in range(1, len(KINDS)))]:
+        counts = np.bincount(relations[of_kind], minlength=len(kinds))
         kinds[(counts >= least) & (counts > 0)] = kind
     return kinds
 
