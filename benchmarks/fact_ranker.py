@@ -6,8 +6,9 @@ Looks for the weights with the highest answer recall at 50, 150 and 500 tokens (
 `benchmarks/own_graphs/fit`, one weight after the other, then scales them to probabilities. No language model, no
 examples, entities found in the question. Answer recall: the share of the answers that are an end of a shown fact, or an
 answer of a sure reading without facts, in the mean over the questions. `--write` stores the weights in the package,
-`--graphs` measures on other graphs what the package has then, `--examples` with its 15 examples, `--model`
-with the model of SubgraphRAG that learns from 300 questions that each graph writes about itself.
+`--model` chooses the weight of trained models alone: those of SubgraphRAG that learn from 300 questions that each graph
+writes about itself. `--graphs` measures on other graphs what the package has then, `--examples` with the 15 examples of
+each graph, `--model` with its trained model.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kg_retrievers.datasets import read_questions
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import approximate_tokens, triple_lines
 from kg_retrievers.methods.kg.ranking import FEATURES
+from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
 
 FOLDER = Path(__file__).parent / "own_graphs"
@@ -36,9 +38,11 @@ BUDGETS = (50, 150, 500, 1500)
 #: How much the recall at each budget counts.
 COUNTS = np.array([1, 2, 1, 0])
 #: Where the search begins, and its first steps: readings in their order, then what is near.
-START = {"reading 1": 8, "reading 2": 7, "reading 3": 6, "reading 4": 5, "model": 3, "relation": 1, "text": 1}
+START = {"reading 1": 8, "reading 2": 7, "reading 3": 6, "reading 4": 5, "relation": 1, "text": 1}
 STEPS = {"answer": 0.5, "log facts": 0.5, "model": 0.0, "one hop": 0.3, "two hops": 0.3, "relation": 0.7, "text": 0.7}
 ROUNDS, SHORTER = 4, 0.6
+#: The weights of trained models that are tried.
+MODEL_WEIGHTS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3)
 
 
 class Asked(NamedTuple):
@@ -59,11 +63,17 @@ def graphs(folder: Path) -> Iterator[tuple[GraphIndex, list[Question], Path]]:
         yield GraphIndex.build(graph, default_embeddings()), questions, home
 
 
-def asked() -> list[Asked]:
+def trained(index: GraphIndex) -> TripleScorer:
+    """Return a model that learned from the questions that a graph writes about itself."""
+    return train_triple_scorer(index, generate_questions(index.graph, 300)).model
+
+
+def asked(*, with_model: bool) -> list[Asked]:
     """Return the questions to choose on."""
     rows = []
     for index, questions, _ in graphs(FOLDER / "fit"):
-        retriever, graph = KGRetriever.from_index(index), index.graph
+        retriever = KGRetriever.from_index(index, model=trained(index) if with_model else None)
+        graph = index.graph
         for question in questions:
             candidates = retriever.candidates(question.text)
             lines = triple_lines([graph.triple(id) for id in candidates.ids.tolist()], graph.label)
@@ -105,6 +115,17 @@ def chosen(rows: Sequence[Asked]) -> Array:
     return weights
 
 
+def with_chosen_model(rows: Sequence[Asked], stored: dict[str, float]) -> dict[str, float]:
+    """Return the weights with the weight of trained models that finds the most answers; the least of equal ones."""
+    tried = []
+    for weight in MODEL_WEIGHTS:
+        weights = {**stored, "model": weight}
+        found = recall(rows, np.array([weights[name] for name in FEATURES]))
+        print(weight, dict(zip(BUDGETS, found.round(3).tolist(), strict=True)))
+        tried.append((-round(float(found @ COUNTS), 4), weight, weights))
+    return min(tried)[2]
+
+
 def scaled(rows: Sequence[Asked], weights: Array) -> Array:
     """Return the bias and the weights that make probabilities of the scores."""
     scores = np.concatenate([row.features @ weights for row in rows])
@@ -119,7 +140,7 @@ def measured(folder: Path, *, with_examples: bool, with_model: bool) -> Array:
     found = []
     for index, questions, home in graphs(folder):
         examples = read_questions(home / "examples.jsonl") if with_examples else None
-        model = train_triple_scorer(index, generate_questions(index.graph, 300)).model if with_model else None
+        model = trained(index) if with_model else None
         retriever = KGRetriever.from_index(index, examples=examples, model=model)
         bounded = [retriever.with_fields({"max_tokens": budget}) for budget in BUDGETS]
         found += [[_recall(one, question) for one in bounded] for question in questions]
@@ -147,10 +168,14 @@ def main() -> None:
         found = measured(FOLDER / options.graphs, with_examples=options.examples, with_model=options.model)
         print(options.graphs, dict(zip(BUDGETS, found.round(3).tolist(), strict=True)))
         return
-    rows = asked()
-    weights = chosen(rows)
-    print("fit", dict(zip(BUDGETS, recall(rows, weights).round(3).tolist(), strict=True)))
-    stored = dict(zip(("bias", *FEATURES), scaled(rows, weights).round(3).tolist(), strict=True))
+    rows, stored = asked(with_model=options.model), json.loads(WEIGHTS.read_text())
+    if options.model:
+        stored = with_chosen_model(rows, stored)
+    else:
+        weights = chosen(rows)
+        print("fit", dict(zip(BUDGETS, recall(rows, weights).round(3).tolist(), strict=True)))
+        chosen_ones = dict(zip(("bias", *FEATURES), scaled(rows, weights).round(3).tolist(), strict=True))
+        stored = chosen_ones | {"model": stored["model"]}
     print(json.dumps(stored))
     if options.write:
         WEIGHTS.write_text(json.dumps(stored, indent=1) + "\n")
