@@ -492,7 +492,8 @@ def _document(
     } | _attributes(evidence.triples, graph)
     paths = evidence.details.get("paths")
     said = words_with(dict(zip(evidence.triples, metadata.get("attributes", ()), strict=False)))
-    facts = verbalize(evidence.triples, style=style, label=graph.label, said=said, paths=paths, entities=alone).text
+    label = metadata["labels"].__getitem__
+    facts = verbalize(evidence.triples, style=style, label=label, said=said, paths=paths, entities=alone).text
     content = "\n".join(filter(None, [tell_result(metadata), facts]))
     parts = ["retriever", "triples", "answers", "details", *(["value"] if evidence.value is not None else [])]
     identity = json.dumps([metadata[name] for name in parts])
