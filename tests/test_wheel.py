@@ -28,6 +28,11 @@ WITH_TORCH = {"graph-prompt", "local", "train"}
 
 #: A line that needs what the extra installs.
 LINES = {
+    "arrow": (
+        "import pyarrow as pa; from pyarrow.parquet import write_table; from kg_retrievers import KnowledgeGraph; "
+        "write_table(pa.table({'head': ['Her'], 'relation': ['directed_by'], 'tail': ['Spike Jonze']}), 'g.parquet'); "
+        "assert len(KnowledgeGraph.from_file('g.parquet')) == 1"
+    ),
     "chroma": "import langchain_chroma; from kg_retrievers.index import VectorStoreSearch",
     "graph-prompt": "from kg_retrievers import GraphPromptModel, train_graph_prompt",
     "ladybug": (
@@ -37,12 +42,21 @@ LINES = {
     "langchain": "from kg_retrievers import KnowledgeGraphMiddleware",
     "llama-index": "from kg_retrievers import as_llama_index",
     "local": "import sentence_transformers; from kg_retrievers import local_embeddings",
+    "mcp": "import mcp; from kg_retrievers.serving.mcp import server",
+    "milvus": "import langchain_milvus, milvus_lite; from kg_retrievers.index import open_store",
     "neo4j": "from kg_retrievers import Neo4jExecutor; Neo4jExecutor('bolt://localhost:1').close()",
     "openai": (
         "import os; os.environ['OPENAI_API_KEY'] = 'none'; "
         "from kg_retrievers import load_chat_model; load_chat_model('openai:gpt-4.1-mini')"
     ),
+    "postgres": "import langchain_postgres, psycopg; from kg_retrievers.index import open_store",
     "ray": "from kg_retrievers import RayWorkers; RayWorkers(workers=1).close()",
+    "rdf": (
+        "from pathlib import Path; from kg_retrievers import KnowledgeGraph; "
+        "Path('g.ttl').write_text('<urn:a> <urn:b> <urn:c> .'); assert len(KnowledgeGraph.from_file('g.ttl')) == 1"
+    ),
+    "serve": "from kg_retrievers.serving.web.app import make_app",
+    "sparql": "from kg_retrievers import SparqlExecutor; SparqlExecutor('http://127.0.0.1:1/query').close()",
     "sqlite": "from langgraph.checkpoint.sqlite import SqliteSaver",
     "train": "from kg_retrievers import train_graph_reasoner, train_triple_scorer",
 }
@@ -57,7 +71,10 @@ def run(*command: str | Path, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built of a copy, so that nothing is left in the checkout."""
+    """The wheel in the folder KG_RETRIEVERS_DIST, or else one built of a copy, so that the checkout stays as it is."""
+    if "KG_RETRIEVERS_DIST" in os.environ:
+        (path,) = Path(os.environ["KG_RETRIEVERS_DIST"]).resolve().glob("*.whl")
+        return path
     folder, copy = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("copy")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
@@ -92,7 +109,7 @@ def install(python: Path, *requirements: str) -> None:
 
 
 def test_every_extra_has_its_line() -> None:
-    assert {*EXTRAS} - OF_DEVELOPERS <= {*LINES}
+    assert {*EXTRAS} - OF_DEVELOPERS == {*LINES}
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, python: Path) -> None:
@@ -107,7 +124,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, python: Path)
 def test_the_weights_in_the_wheel_are_small(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         sizes = [entry.file_size for entry in archive.infolist() if entry.filename.endswith(".safetensors")]
-    assert 0 < sum(sizes) <= 10_000_000
+    assert 0 < sum(sizes) <= 30_000_000
 
 
 def test_the_core_runs_the_demo(python: Path, tmp_path: Path) -> None:
