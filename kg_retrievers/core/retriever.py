@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -69,6 +70,7 @@ from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines, one_line
 from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
 from kg_retrievers.index.hints import RAISE_FACTS, REPHRASE, hints_for
+from kg_retrievers.index.question_keys import with_keys
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
 _REFUSALS = logging.getLogger(REFUSALS_LOGGER)
@@ -179,6 +181,11 @@ class BaseKGRetriever(BaseRetriever):
             who = type(self).__name__
             check_index(who, index)
             given = self._with_preset(preset, fields)
+            if isinstance(examples, Sequence) and all(isinstance(one, Question) for one in examples):
+                matched = with_keys(index, examples)
+                examples = matched.questions
+                if matched.told:  # once, from this line, though a retriever is built from another one
+                    warnings.warn(f"examples: {matched.told}", stacklevel=1)
             given |= self.fields_made_from(index, llm, examples, model, given)
             try:
                 super().__init__(index=index, **given)
