@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from importlib.metadata import distributions
+from inspect import signature
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -98,14 +100,25 @@ def _error_of(kind: type[KGRetrieversError], arguments: tuple[Any, ...], attribu
     return error
 
 
+#: What arguments are called here that LangChain, LlamaIndex or vector stores call otherwise.
+_CALLED_HERE = {
+    **dict.fromkeys(("top_k", "search_kwargs", "similarity_top_k", "n_results", "num_results", "limit"), "k"),
+    **dict.fromkeys(("score_threshold", "similarity_threshold", "threshold"), "min_confidence"),
+    **dict.fromkeys(("language_model", "chat_model", "model_name"), "llm"),
+    **dict.fromkeys(("embedding", "embedding_function", "embed_model"), "embeddings"),
+    **dict.fromkeys(("persist_directory", "persist_dir", "folder"), "path"),
+}
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return "did you mean ...?" with the nearest known name; nothing where none is near.
 
     Example:
-        >>> did_you_mean("simrag", ["simgrag", "kaping"])
-        "did you mean 'simgrag'?"
+        >>> did_you_mean("simrag", ["simgrag", "kaping"]), did_you_mean("top_k", ["k", "llm"])
+        ("did you mean 'simgrag'?", "did you mean 'k'?")
     """
-    near = get_close_matches(name, list(known), 1)
+    names = list(known)
+    near = [one for one in [_CALLED_HERE.get(name)] if one in names] or get_close_matches(name, names, 1)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
@@ -133,6 +146,32 @@ def first_of(names: Sequence[str], most: int, separator: str = ", ") -> str:
 
 class InvalidArgumentError(KGRetrieversError, ValueError):
     """An argument is misspelt, out of range, or contradicts another."""
+
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+def named_arguments(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """Let a method raise `InvalidArgumentError`, not TypeError, for a misspelt or missing argument."""
+    form = signature(function)
+
+    @wraps(function)
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        try:
+            form.bind(*args, **kwargs)
+        except TypeError as error:
+            owner = args[0] if isinstance(args[0], type) else type(args[0])
+            who = owner.__name__ if function.__name__ == "__init__" else f"{owner.__name__}.{function.__name__}"
+            known = list(form.parameters)[1:]
+            strange = next((name for name in kwargs if name not in known), None)
+            if strange is None:
+                raise InvalidArgumentError(f"{who}: {error}. It takes {', '.join(known)}.") from None
+            hint = did_you_mean(strange, known) or f"it takes {', '.join(known)}."
+            raise InvalidArgumentError(f"{who}: there is no argument {strange!r}; {hint}") from None
+        return function(*args, **kwargs)
+
+    return checked
 
 
 class MissingExtraError(KGRetrieversError, ImportError):

@@ -5,13 +5,17 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kg_retrievers import errors
-from kg_retrievers.errors import KGRetrieversError
+from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, errors
+from kg_retrievers.agents.toolkit import KnowledgeGraphToolkit
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.testing import tiny_graph
 
 HINTS = {"hint_python": "Call f(x=1).", "hint_shell": "Give --x 1."}
 
@@ -87,3 +91,18 @@ def test_an_extra_comes_from_where_the_package_came_from(
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     editable = "-e " if record and record.get("dir_info") else ""
     assert str(errors.MissingExtraError("A picture", "mcp")).endswith(f'Run: pip install {editable}"{wanted}"')
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: GraphIndex.build(tiny_graph(), worker=2), "GraphIndex.build: there is no argument 'worker'; did you"),
+        (lambda: KnowledgeGraph.from_file("a.csv", column="x"), "KnowledgeGraph.from_file: there is no argument 'colu"),
+        (lambda: KnowledgeGraphToolkit(max_tokens=9), "KnowledgeGraphToolkit: missing a required argument: 'index'"),
+        (lambda: KGRetriever.from_index(GraphIndex.build(tiny_graph()), top_k=3), "no field 'top_k'; did you mean 'k'"),
+        (lambda: KGRetriever.from_index(GraphIndex.build(tiny_graph())).invoke("?", search_kwargs={}), "mean 'k'?"),
+    ],
+)
+def test_a_misspelt_argument_names_the_nearest(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=re.escape(told)):
+        call()

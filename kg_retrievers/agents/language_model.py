@@ -26,7 +26,10 @@ def load_chat_model(name: str, *, max_tokens: int | None = MAX_REPLY_TOKENS) -> 
         MissingExtraError: If the extra `openai` is not installed.
     """
     if not isinstance(name, str) or not all(part.strip() for part in (f"{name}:".split(":")[:2])):
-        raise InvalidArgumentError(f'load_chat_model: wanted "provider:model", but got {name!r:.100}.')
+        raise InvalidArgumentError(
+            f'load_chat_model: wanted "provider:model", but got {name!r:.100}.',
+            hint_python='Name the provider, too, as in "openai:gpt-4.1-mini" or "ollama:llama3.2".',
+        )
     if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
         raise InvalidArgumentError(f"load_chat_model: max_tokens is 1 or more, or None, but got {max_tokens!r:.100}.")
     limit: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}

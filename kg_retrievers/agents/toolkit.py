@@ -61,6 +61,7 @@ from kg_retrievers.errors import (
     RefusalError,
     did_you_mean,
     listed,
+    named_arguments,
 )
 from kg_retrievers.graph import KnowledgeGraph, Known, Path, Pattern, Unknown, readable
 from kg_retrievers.graph.cache import Cache
@@ -197,6 +198,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
     _cache: Cache = PrivateAttr(default_factory=Cache)
 
+    @named_arguments
     def __init__(
         self,
         index: GraphIndex,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +17,8 @@ from kg_retrievers.cli import options, sources
 from kg_retrievers.cli.options import flag, option
 from kg_retrievers.cli.show import evidence, lines_of, note, show, single_triples, status, summary
 from kg_retrievers.cli.sources import Source
-from kg_retrievers.errors import LowConfidenceError, RefusalError
-from kg_retrievers.serving.loading import build_retriever, load_llm
+from kg_retrievers.errors import InvalidArgumentError, LowConfidenceError, RefusalError
+from kg_retrievers.serving.loading import build_retriever, is_database, is_uri, load_llm
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -60,6 +61,7 @@ def ask(
 
     Example: kg-retrievers ask films.csv "Who directed Her?"
     """
+    _check_order(source.place, question)
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
     fields = options.field_values(field, "max_tokens=150", options.TAKEN_FIELDS)
     chosen, model, prompt = sources.load_models(given.model, method)
@@ -88,8 +90,9 @@ def ask(
             found = _search(question, retriever, inputs)
             answer, unsupported = _answer(question, found, retriever, answerer)
         explained = _explain(question, found, retriever, inputs, explain, why_not)
+        near_miss = _near_miss(question, found, retriever, inputs) if answer is None else None
     if as_json:
-        _print_json(question, found, answer, unsupported, explained)
+        _print_json(question, found, answer, unsupported, explained, near_miss)
     else:
         parts = [evidence(document) for document in found.documents]
         if found.documents and retriever.granularity == "triple":
@@ -97,7 +100,10 @@ def ask(
         said = _refused(found.refusal) if found.refusal else answer
         if answer is None and found.why:
             said = f"{found.why} {UNSURE_HINT}"
-        show(summary(question, said, found.documents, unsupported or ()), *parts, *_shown(found, explained, explain))
+        show(summary(question, said, found.documents, unsupported or ()))
+        if near_miss:
+            show(near_miss.told)
+        show(*parts, *_shown(found, explained, explain))
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {inputs['k'] + 1}")
     if answer is None and found.documents and not found.why:
@@ -108,6 +114,16 @@ def ask(
         else:
             note(f"{chosen.name} finds facts and proposes no answer; --llm answers from them")
     return NO_ANSWER if not found.documents or (found.why and answer is None) else 0
+
+
+def _check_order(place: str, question: str) -> None:
+    """Check that the graph and the question are not swapped."""
+    looks_asked = not is_uri(place) and not Path(place).exists() and (place.rstrip().endswith("?") or " " in place)
+    if looks_asked and (Path(question).exists() or is_database(question)):
+        raise InvalidArgumentError(
+            f"the graph comes first, but got the question {place!r:.200}. Swap them: "
+            f"{shlex.join(['kg-retrievers', 'ask', question, place])}"
+        )
 
 
 @dataclass(frozen=True)
@@ -149,6 +165,37 @@ def _is_tie(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Tell whether two Documents are equally good and about different entities of the graph."""
     is_equal = one["score"] == other["score"] > 0
     return bool(is_equal and one["details"].get("entities") != other["details"].get("entities"))
+
+
+@dataclass(frozen=True)
+class _NearMiss:
+    """The likeliest reading of a question that is not surely understood, and what it answers."""
+
+    reading: str
+    answer: str
+    min_confidence: float
+
+    @property
+    def told(self) -> str:
+        """The line for people."""
+        return f"Did you mean: {self.reading}? Its answer is one step away: --min-confidence {self.min_confidence:g}"
+
+
+def _near_miss(question: str, found: _Found, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> _NearMiss | None:
+    """Return the likeliest reading if its confidence is at least half of what is wanted."""
+    wanted = inputs.get("min_confidence", retriever.min_confidence)
+    if isinstance(found.refusal, LowConfidenceError):
+        confidence = found.refusal.confidence
+    else:
+        confidence = (found.documents[0].metadata["confidence"] or 0.0) if found.why else 0.0
+    least = floor(100 * confidence) / 100
+    if not wanted / 2 <= least < wanted or any(stage.calls_model for stage in retriever.stages):
+        return None
+    documents = retriever.invoke(question, **(inputs | {"min_confidence": least, "on_refusal": "empty"}))
+    if not documents or not (pattern := documents[0].metadata["details"].get("pattern")):
+        return None
+    answer = kg_retrievers.ExtractiveAnswerer().invoke({"question": question, "documents": documents})
+    return _NearMiss("; ".join(kg_retrievers.graph.pattern_lines(pattern)), answer, least)
 
 
 def _answer(
@@ -219,7 +266,12 @@ def _shown(found: _Found, explained: dict[str, Any], is_explained: bool) -> list
 
 
 def _print_json(
-    question: str, found: _Found, answer: str | None, unsupported: list[str] | None, explained: dict[str, Any]
+    question: str,
+    found: _Found,
+    answer: str | None,
+    unsupported: list[str] | None,
+    explained: dict[str, Any],
+    near_miss: _NearMiss | None,
 ) -> None:
     """Print one JSON object for programs."""
     first = found.documents[0].metadata if found.documents else {"value": None, "confidence": None}
@@ -235,6 +287,8 @@ def _print_json(
     if isinstance(found.refusal, LowConfidenceError):
         reply["confidence"] = found.refusal.confidence
         reply |= {"unplaced": found.refusal.unplaced, "nearest": found.refusal.nearest}
+    if near_miss:
+        reply["did_you_mean"] = asdict(near_miss)
     print(json.dumps(reply | {name: one.to_dict() for name, one in explained.items()}), flush=True)
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from kg_retrievers.evaluation import Comparison, Report
     from kg_retrievers.index import GraphIndex
 
+#: The exit code if no gold answer is an entity of the graph or a value.
+UNMATCHED = 1
+
 #: Stands for every method that can be built from the options.
 ALL = "all"
 
@@ -90,7 +93,7 @@ def evaluate(
         measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
         report = measurement.run(chosen, measurement.build(chosen, fields), records)
     _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by), output, as_json)
-    return 0
+    return _code([report])
 
 
 def compare(
@@ -141,7 +144,13 @@ def compare(
     found = kg_retrievers.compare(reports, failures=failures, by=by)
     texts = {name: list(failed) for name, failed in found.failures.items()}
     _write({"runs": [report.to_dict() for report in reports], "failures": texts}, found, output, as_json)
-    return 0
+    return _code(measured)
+
+
+def _code(reports: Sequence[Report]) -> int:
+    """Return 1 if no gold answer could be matched with the graph, so that the figures say nothing."""
+    lost = [one.unmatched for one in reports if one.unmatched]
+    return UNMATCHED if any(one["unmatched"] == one["gold_answers"] for one in lost) else 0
 
 
 def _write(figures: dict[str, Any], found: Comparison, output: str | None, as_json: bool) -> None:

@@ -119,6 +119,16 @@ def embeddings_name(text: str) -> str:
     return text
 
 
+def llm_name(text: str) -> str:
+    """Take the provider and the name of a language model."""
+    provider, _, model = text.partition(":")
+    if not provider.strip() or not model.strip():
+        raise typer.BadParameter(
+            f"wanted PROVIDER:MODEL, such as openai:gpt-4.1-mini or ollama:llama3.2, but got {text!r}"
+        )
+    return text
+
+
 def workers_name(text: str) -> str:
     """Take a number of processes, or Ray, with the address of a cluster or without."""
     kind, colon, address = text.partition(":")
@@ -226,7 +236,7 @@ GraphOption = Annotated[str | None, option("GRAPH", "The graph, as `ask` takes i
 Method = Annotated[str | None, option("NAME", METHODS_HELP, parser=method_name)]
 K = Annotated[int | None, option("N", "How many pieces of evidence.", "--k", min=1)]
 Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_tokens=150.")]
-Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
+Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.", parser=llm_name)]
 Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
 Seed = Annotated[int, option("N", "Of random numbers (default: 0).", min=0)]
 Embeddings = Annotated[

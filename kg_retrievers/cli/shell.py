@@ -260,7 +260,12 @@ def run(argv: Sequence[str] | None) -> int:
 def _usage_message(error: typer.TyperException) -> str:
     """Return one line about a mistake in the arguments, with the command that helps; passwords are hidden."""
     text = re.sub(r"://\S*@", "://...@", error.format_message()).replace("Value error, ", "")
-    text = re.sub("Input should be a valid integer.*", "wanted a whole number", text)
+    if isinstance(cause := error.__cause__, ValueError) and isinstance(
+        errors := getattr(cause, "errors", None), Callable
+    ):
+        text = re.sub("unable to parse string.*", f"but got {errors()[0]['input']!r:.100}", text)
+    text = text.replace("Input should be a valid integer", "wanted a whole number")
+    text = text.replace("Input should be a valid number", "wanted a number")
     text = text.replace("Input should be", "wanted a value")
     text = re.sub(r"^Invalid value for '(\S*)':", r"\1:", text)
     text = re.sub(r" \(Possible options: (.*)\)$", r"; did you mean \1?", " ".join(text.split()))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
@@ -62,10 +65,12 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import Evidence, KnowledgeGraph, readable
 from kg_retrievers.graph.cache import Cache
+from kg_retrievers.graph.storage.parts import is_saved
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines, one_line
 from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
 from kg_retrievers.index.hints import RAISE_FACTS, REPHRASE, hints_for
+from kg_retrievers.index.question_keys import with_keys
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
 _REFUSALS = logging.getLogger(REFUSALS_LOGGER)
@@ -176,6 +181,11 @@ class BaseKGRetriever(BaseRetriever):
             who = type(self).__name__
             check_index(who, index)
             given = self._with_preset(preset, fields)
+            if isinstance(examples, Sequence) and all(isinstance(one, Question) for one in examples):
+                matched = with_keys(index, examples)
+                examples = matched.questions
+                if matched.told:  # once, from this line, though a retriever is built from another one
+                    warnings.warn(f"examples: {matched.told}", stacklevel=1)
             given |= self.fields_made_from(index, llm, examples, model, given)
             try:
                 super().__init__(index=index, **given)
@@ -194,7 +204,8 @@ class BaseKGRetriever(BaseRetriever):
         for problem in error.errors():
             name = ".".join(map(str, problem["loc"]))
             if problem["type"] in ("extra_forbidden", "no_such_attribute"):
-                hint = did_you_mean(name, cls.model_fields) or f"the fields are {sorted(cls.model_fields)}."
+                known = [*cls.model_fields, "llm", "examples", "model", "preset"]
+                hint = did_you_mean(name, known) or f"the fields are {sorted(cls.model_fields)}."
                 return InvalidArgumentError(f"{cls.__name__}: there is no field {name!r}; {hint}")
             if isinstance(cause := problem.get("ctx", {}).get("error"), InvalidArgumentError):
                 if not name:  # all fields together: the message says whose
@@ -230,6 +241,24 @@ class BaseKGRetriever(BaseRetriever):
             ModelMismatchError: If the model was trained with other embeddings.
         """
         return cls(*args, **fields)
+
+    @classmethod
+    def from_file(cls, path: Any, *, embeddings: Embeddings | None = None, **fields: Any) -> Self:
+        """Read a graph, index it with the default embeddings, and build the retriever.
+
+        Args:
+            path: What `KnowledgeGraph.from_file` reads with its defaults, or a folder that `GraphIndex.build` saved.
+            embeddings: Other embeddings.
+            **fields: As of `from_index`.
+
+        Raises:
+            GraphLoadError: If the file cannot be read.
+            StaleIndexError: If the folder was saved with other embeddings.
+            InvalidArgumentError: As of `from_index`.
+        """
+        if isinstance(path, str | Path) and is_saved(Path(path)):
+            return cls(index=GraphIndex.open(path, embeddings), **fields)
+        return cls(index=GraphIndex.build(KnowledgeGraph.from_file(path), embeddings), **fields)
 
     @classmethod
     def fields_made_from(

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Required
+from typing import Annotated, Any, Required
 
-from pydantic import StrictBool, TypeAdapter, ValidationError
+from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from kg_retrievers.datasets.types import Question, read_lines
@@ -17,13 +17,16 @@ from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph import Pattern, Triple
 from kg_retrievers.graph.validation import reasons
 
+#: A key, a name or a value; a number is taken as its text.
+Name = Annotated[str, Field(coerce_numbers_to_str=True)]
+
 
 class Row(TypedDict, total=False):
     """What a row may hold."""
 
     question: Required[str]
-    seed_entities: list[str] | None
-    answers: list[str] | None
+    seed_entities: list[Name] | None
+    answers: list[Name] | None
     pattern: Any
     target: Any
     triples: list[Triple] | None
@@ -44,6 +47,9 @@ MISSPELT = 0.8
 def read_questions(path: str | Path) -> list[Question]:
     """Read what `write_questions` wrote, or a person labelled.
 
+    The file holds one row a line, or one JSON array of rows. Answers and seed entities are keys, names or values: see
+    `with_keys`, which what measures or learns from questions matches them by.
+
     A row is `{"question": text, "seed_entities": [key, ...], "answers": [key, ...], "pattern": {...}, "target": name,
     "triples": [[head, relation, tail], ...], "kind": text, "answerable": false, "value": 6}`. Only "question" is
     required; "target" may stand inside of the pattern or beside it; a question is answerable unless the row says
@@ -56,8 +62,11 @@ def read_questions(path: str | Path) -> list[Question]:
     Raises:
         QuestionsLoadError: If the file cannot be read, or a row is malformed; names the line.
     """
+    lines = read_lines(path)
+    if lines[0][1].lstrip().startswith("["):
+        return _read_array(path, "\n".join(text for _, text in lines))
     questions = []
-    for line, text in read_lines(path):
+    for line, text in lines:
         try:
             questions.append(_question(json.loads(text)))
         except json.JSONDecodeError as error:
@@ -66,6 +75,22 @@ def read_questions(path: str | Path) -> list[Question]:
             raise QuestionsLoadError(reason, path, line, hint_python=hint) from error
         except (ValueError, RecursionError) as error:
             raise QuestionsLoadError(str(error), path, line) from error
+    return questions
+
+
+def _read_array(path: str | Path, text: str) -> list[Question]:
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise QuestionsLoadError(
+            f"this begins like a JSON array and is none: {error}.", path, hint_python=WANTED
+        ) from error
+    questions = []
+    for number, row in enumerate(rows, 1):
+        try:
+            questions.append(_question(row))
+        except ValueError as error:
+            raise QuestionsLoadError(f"element {number}: {error}", path) from error
     return questions
 
 

@@ -32,10 +32,9 @@ from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.measuring import record_of
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, keep_record
 from kg_retrievers.evaluation.report import Report
-from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import GraphIndex, PartRequest, embedding_name
-from kg_retrievers.index.linking import tell_unknown_answer
+from kg_retrievers.index import embedding_name
 from kg_retrievers.index.question_indexes import QuestionIndexes
+from kg_retrievers.index.question_keys import with_keys
 
 #: Whether a retriever is given the entities of a question, or has to find them in its text.
 Topic = Literal["given", "linked"]
@@ -121,13 +120,12 @@ class Asker:
         """Ask until there is evidence, unless that costs calls of a language model."""
         questions, self.unmeasured = self.unmeasured, ()
         if not any(stage.calls_model for stage in self.retriever.stages):
-            for question in map(keyed, questions):
+            for question in questions:
                 if self._retrieve(self._over_graph_of(question), question, {})[0]:
                     break
 
     def record(self, id: str, question: Question) -> Record:
         """Ask a question and measure; the clock runs once the question's graph is indexed."""
-        question = keyed(question)
         retriever = self._over_graph_of(question)
         cost, trace = CostCounter(), _PatternTrace()
         config: RunnableConfig = {"callbacks": [cost, trace]}
@@ -181,11 +179,6 @@ class Asker:
             raise
         except KGRetrieversError as caught:
             return [], f"{type(caught).__name__}: {caught}"
-
-
-def keyed(question: Question) -> Question:
-    """Return a question with keys of entities in place of names, where it has a graph of its own."""
-    return question.with_keys() if isinstance(question, GraphQuestion) else question
 
 
 def _setting(field: object) -> Any:
@@ -246,10 +239,11 @@ def evaluate(
     was done by then is in the file of records, and the same call continues it.
 
     A question with a graph of its own (`GraphQuestion`) is asked over that graph, by the retriever that `with_index`
-    gives; the graph is indexed before the clock runs. Its gold answers may be names instead of keys: see
-    `GraphQuestion.with_keys`. What the retriever's examples taught goes along; its own graph is not looked at.
+    gives; the graph is indexed before the clock runs. What the retriever's examples taught goes along; its own graph is
+    not looked at.
 
-    A warning tells of gold answers that the graph does not hold, and of those that are names where keys are wanted.
+    Gold answers may be keys, names that one entity has, or values, such as "3", "1990-05-03" or "yes". A warning and
+    `Report.unmatched` count those that match no entity, or several. These still count, so that no reply is right there.
 
     Args:
         retriever: Any retriever of this package.
@@ -296,8 +290,9 @@ def evaluate(
         )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
-    if lost := _describe_lost_answers(retriever.index, asked):
-        warnings.warn(f"evaluate: {lost}", stacklevel=2)
+    matched = with_keys(retriever.index, asked)
+    if matched.told:
+        warnings.warn(f"evaluate: {matched.told}", stacklevel=2)
     asker = Asker(retriever, answerer, topic, embedding_cache)
     header: Header = {
         "format": FORMAT,
@@ -305,11 +300,16 @@ def evaluate(
         "seed": seed,
         "proposes_answers": retriever.proposes_answers,
         "settings": _json_safe(
-            {**(settings or {}), **asker.settings, "questions": digest(list(map(_identity, asked)))}
+            {
+                **(settings or {}),
+                **asker.settings,
+                "questions": digest(list(map(_identity, asked))),
+                "unmatched": matched.to_report,
+            }
         ),
     }
     done = continued(records, header)
-    waiting = list(enumerate(asked, 1))[len(done) :]
+    waiting = list(enumerate(matched.questions, 1))[len(done) :]
     made = _made(asker, waiting, workers)
     label = f"Asking {header['method']}"
     for record in track(made, label, len(waiting), console=Console(stderr=True)) if progress else made:
@@ -327,34 +327,10 @@ def _made(asker: Asker, numbered: Sequence[tuple[int, Question]], workers: Worke
         yield from records
 
 
-def _describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> str:
-    """Describe questions whose gold answers the graph lacks; an empty text if there are none."""
-    with_graphs = [question for question in questions if isinstance(question, GraphQuestion)]
-    own = [question.with_keys() for question in with_graphs if not question.in_words]
-    shared = [question for question in questions if not isinstance(question, GraphQuestion)]
-    if lost_own := [question for question in own if not _holds_answer(question.graph, question)]:
-        count = f"the graph holds no gold answer of {len(lost_own)} of {len(questions)} questions"
-        return f"{count}, each with a graph of its own, as of {lost_own[0].text!r:.200}."
-    holds = [_holds_answer(part.graph, question) for part, some in index.parts(shared, _gold) for question in some]
-    lost = [question for question, held in zip(shared, holds, strict=True) if not held]
-    if not lost:
-        return ""
-    count = f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions"
-    return f"{count}, as of {lost[0].text!r:.200}.{tell_unknown_answer(index, lost)}"
-
-
 def _identity(question: Question) -> str:
     """Return a text that changes with a question, and with the graph where it has its own."""
     row = json.dumps(question.to_dict())
     return f"{row} {question.graph.fingerprint}" if isinstance(question, GraphQuestion) else row
-
-
-def _gold(questions: Sequence[Question]) -> PartRequest:
-    return PartRequest(tuple(sorted({key for question in questions for key in question.answers})))
-
-
-def _holds_answer(graph: KnowledgeGraph, question: Question) -> bool:
-    return not question.answers or any(key in graph.entities for key in question.answers)
 
 
 def _json_safe(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import Document
@@ -24,6 +25,7 @@ from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens, lone_entities_of
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.index.names import words_of
+from kg_retrievers.index.question_keys import value_of_answer
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
@@ -282,9 +284,13 @@ def record_of(
     triples = dict.fromkeys(Triple(*triple) for one in documents for triple in one.metadata["triples"])
     value = verdict_value(reply) if is_verdict(reply) else result_value(documents)
     prediction = None if reply is None else predicted_answers(reply)
+    proposed = documents_answers(documents)
+    is_value_alone = value is not None and not proposed and question.value is None and question.answerable
+    if is_value_alone and (gold_value := value_of_answer(question)) is not None:
+        question = replace(question, answers=(), value=gold_value)  # "3" may be an entity as well as a count
     said = retriever.parse_answers(prediction) if isinstance(prediction, str) else prediction
     refused = bool(not documents or why_unsure(documents)) if said is None else not "".join(said).strip()
-    gold, answers, alone = list(question.answers), documents_answers(documents), lone_entities_of(documents)
+    gold, answers, alone = list(question.answers), proposed, lone_entities_of(documents)
     names = _labels(retriever.index, [*gold, *answers])
     wanted = [names[key] for key in gold] or result_answers({"answers": [], "value": question.value})
     ranked = list(dict.fromkeys(key for document in documents for key in document.metadata["answers"]))

@@ -115,6 +115,12 @@ class Report:
         }
 
     @property
+    def unmatched(self) -> Mapping[str, Any]:
+        """How many of the "gold_answers" are "unmatched", and "told", the first ones; empty if all are matched."""
+        unmatched: Mapping[str, Any] = self.settings.get("unmatched", {})
+        return unmatched
+
+    @property
     def failures(self) -> list[Record]:
         """The questions that were not answered right: no gold answer or value, or an answer where there is none.
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import networkx as nx
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import driver_of, executor_of
@@ -36,6 +36,7 @@ class GraphConstructors(Immutable):
         """Make a graph of what a reader collected."""
 
     @classmethod
+    @named_arguments
     def from_triples(
         cls,
         triples: Iterable[Sequence[str]],
@@ -67,6 +68,7 @@ class GraphConstructors(Immutable):
         return cls._from_builder(builder, text_relations)
 
     @classmethod
+    @named_arguments
     def from_file(
         cls,
         path: str | Path,

@@ -17,7 +17,13 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
-from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
+from kg_retrievers.errors import (
+    GraphLoadError,
+    IndexLoadError,
+    InvalidArgumentError,
+    ModelMismatchError,
+    named_arguments,
+)
 from kg_retrievers.graph import KnowledgeGraph, Triple, readable
 from kg_retrievers.graph.adjacency import FACTS
 from kg_retrievers.graph.attributes import VALID_FROM, VALID_TO, Where, no_fact_left
@@ -59,6 +65,7 @@ from kg_retrievers.index.parts import (
     make_searches,
     tables_of,
 )
+from kg_retrievers.index.static_embeddings import default_embeddings
 from kg_retrievers.index.vector_store import VectorStoreSearch
 
 if TYPE_CHECKING:
@@ -150,10 +157,11 @@ class GraphIndex(Immutable):
         self.truncated = self.narrowed = False
 
     @classmethod
+    @named_arguments
     def build(
         cls,
         graph: KnowledgeGraph,
-        embeddings: Embeddings,
+        embeddings: Embeddings | None = None,
         path: str | Path | None = None,
         *,
         triples: bool = False,
@@ -167,7 +175,7 @@ class GraphIndex(Immutable):
 
         Args:
             graph: The graph.
-            embeddings: Any LangChain embeddings.
+            embeddings: Any LangChain embeddings; `default_embeddings()` by default.
             path: A folder for the graph and the index, which `open` needs; nothing is saved by default. What it holds
                 is replaced in one step when all is written; nobody else can write there before.
             triples: Whether to embed every triple now, rather than those that a question needs when it is asked.
@@ -183,9 +191,12 @@ class GraphIndex(Immutable):
             IndexLoadError: If the cache is damaged.
             FileWriteError: If another process writes to the folder, the disk is full, or this user may not write there.
         """
+        embeddings = default_embeddings() if embeddings is None else embeddings
         if not isinstance(graph, KnowledgeGraph) or not isinstance(embeddings, Embeddings):
             raise InvalidArgumentError(
-                f"GraphIndex.build: wanted a KnowledgeGraph and LangChain Embeddings, got {graph!r} and {embeddings!r}."
+                f"GraphIndex.build: wanted a KnowledgeGraph and LangChain Embeddings, got {graph!r} and "
+                f"{embeddings!r}.",
+                hint_python="Read a file with KnowledgeGraph.from_file(path).",
             )
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)
@@ -201,18 +212,22 @@ class GraphIndex(Immutable):
         return cls(graph, embeddings, dimension, make_searches(columns))
 
     @classmethod
-    def open(cls, path: str | Path, embeddings: Embeddings, *, graph: KnowledgeGraph | None = None) -> GraphIndex:
+    @named_arguments
+    def open(
+        cls, path: str | Path, embeddings: Embeddings | None = None, *, graph: KnowledgeGraph | None = None
+    ) -> GraphIndex:
         """Open a folder that `build` wrote; its vectors stay on disk and are mapped into memory.
 
         Args:
             path: The folder.
-            embeddings: The embeddings that it was built with.
+            embeddings: The embeddings that it was built with; `default_embeddings()` by default.
             graph: The graph, where it is at hand; the one in the folder by default.
 
         Raises:
             IndexLoadError: If the folder holds no complete index.
             StaleIndexError: If the graph or the embeddings are others than at build.
         """
+        embeddings = default_embeddings() if embeddings is None else embeddings
         wanted = ["index"] if graph else ["index", "graph"]
         parts = open_parts(path, wanted, IndexLoadError)
         columns, meta = parts["index"].columns, parts["index"].meta
@@ -249,6 +264,7 @@ class GraphIndex(Immutable):
         return GraphIndex, (self.graph, self.embeddings, self.dimension, self._all_searches())
 
     @classmethod
+    @named_arguments
     def connect(
         cls,
         reader: PartReader | Any,
@@ -784,7 +800,8 @@ def check_index(who: str, index: object) -> None:
     if not isinstance(index, GraphIndex):
         raise InvalidArgumentError(
             f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
-            hint_python="Make one: GraphIndex.build(graph, embeddings), or GraphIndex.open(folder, embeddings).",
+            hint_python="Make one: GraphIndex.build(graph), or GraphIndex.open(folder). Or begin with a file: "
+            "from_file(path) in place of from_index(index).",
         )
 
 

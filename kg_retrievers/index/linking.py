@@ -11,7 +11,6 @@ from itertools import chain
 
 import numpy as np
 
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.cache import Cache
@@ -328,9 +327,6 @@ def linker_of(index: GraphIndex) -> EntityLinker:
 #: Replaces an entity in a question whose entities are masked.
 MASK = "_"
 
-#: The answers of how many questions are looked up in a connected graph, to say what is wrong with them.
-LOOKED_UP = 100
-
 
 @dataclass(frozen=True)
 class QuestionEntity:
@@ -414,27 +410,6 @@ def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()
     entities = question_entities(linker, question, given)
     keys = dict.fromkeys(key for entity in entities for key in entity.entities[: entity.best])
     return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
-
-
-def tell_unknown_answer(index: GraphIndex, questions: Sequence[Question]) -> str:
-    """Return what `describe_unknown_answer` says of the graph of an index; of a connected one by few queries."""
-    asked = questions[:LOOKED_UP] if index.is_connected else questions
-    answers = tuple(sorted({key for one in asked for key in one.answers}))
-    return describe_unknown_answer(index.part(PartRequest(answers, names=answers)).graph, asked)
-
-
-def describe_unknown_answer(graph: KnowledgeGraph, questions: Iterable[Question]) -> str:
-    """Return a sentence, after a blank, about an answer that is no key of the graph; nothing where all are keys.
-
-    It prefers an answer that is the name of an entity, and then says which key to write instead.
-    """
-    unknown = [(key, one.text) for one in questions for key in one.answers if key not in graph.entities]
-    if not unknown:
-        return ""
-    key, question = min(unknown, key=lambda pair: not graph.entities_named(pair[0]))
-    keys = " or ".join(map(repr, graph.entities_named(key)[:3]))
-    problem = f"a name of {keys}: write the key" if keys else "no key of the graph"
-    return f" {key!r:.100}, an answer to {question!r:.200}, is {problem}."
 
 
 def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -20,6 +20,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.index import GraphIndex, link_question, linker_of
 from kg_retrievers.index.question_indexes import QuestionIndexes
+from kg_retrievers.index.question_keys import with_keys
 
 #: Why a question is left out; the names of the numbers of `TrainingQuestions`.
 _Reason = Literal["without_entities", "without_answers", "unreachable"]
@@ -167,7 +168,7 @@ def over_one_graph(
     validation: Sequence[Question] | None,
     embedding_cache: str | Path | None = None,
 ) -> TrainingSet:
-    """Return questions with a graph each as questions over one graph; others as they are.
+    """Return questions with a graph each as questions over one graph; others with keys in place of names.
 
     The graphs stand side by side: the entity "a" of the first is "0/a", with its label, and nothing joins it to "1/a".
     So each question sees its own triples alone, and relations and names are embedded once. Entities are linked, and
@@ -185,7 +186,8 @@ def over_one_graph(
     """
     own = [isinstance(question, GraphQuestion) for question in (*questions, *(validation or ()))]
     if not any(own):
-        return index, questions, validation
+        matched = None if validation is None else with_keys(index, validation).questions
+        return index, with_keys(index, questions).questions, matched
     if not all(own):
         raise InvalidArgumentError(
             f"{who}: {sum(own)} of {len(own)} questions have a graph of their own, the others have none. Train on "

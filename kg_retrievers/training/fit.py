@@ -23,7 +23,7 @@ from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
-from kg_retrievers.index.linking import describe_unknown_answer
+from kg_retrievers.index.question_keys import tell_unmatched
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, stream
 
@@ -328,10 +328,10 @@ def _split_questions(
     given = learned if validation is None else find(validation)
     for what, asked, part in (("train on", questions, learned), ("validate with", validation or (), given)):
         if not part.usable:
-            hint = describe_unknown_answer(learner.index.graph, asked) if part.without_answers else ""
+            hint = tell_unmatched(learner.index, asked) if part.without_answers else ""
             raise InvalidArgumentError(
-                f"{who}: there is nothing to {what}: {part}. A question needs answers, by the keys of "
-                f"the graph, within {max_hops} hops of an entity that is given or named in it.{hint}"
+                f"{who}: there is nothing to {what}: {part}. A question needs answers within "
+                f"{max_hops} hops of an entity that is given or named in it.{hint}"
             )
     count = min(VALIDATED, len(given.usable))
     if validation is None:

@@ -177,6 +177,15 @@ def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[...
     assert "nearest" not in found
 
 
+def test_ask_names_the_reading_of_a_near_miss(run: Run, json_of: Callable[..., Any]) -> None:
+    asked = ("ask", SAMPLE, "hey, any idea who is responsible for the film Inception")
+    _, out, _ = run(*asked)
+    [line] = [line for line in out.splitlines() if line.startswith("Did you mean")]
+    assert "-> Inception" in line or "Inception ->" in line
+    said = json_of(*asked, code=1)["did_you_mean"]
+    assert json_of(*asked, "--min-confidence", str(said["min_confidence"]))["answer"] == said["answer"]
+
+
 def test_ask_shows_evidence_for_what_it_does_not_understand(run: Run, json_of: Callable[..., Any]) -> None:
     """By default the facts that may hold the answer are shown, no answer is proposed, and the exit code is 1."""
     asked = ("ask", "films.csv", "What salary does Spike Jonze have?")
@@ -406,6 +415,10 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv"], "Missing argument 'QUESTION'. See: kg-retrievers ask --help"),
         (["ask", "films.csv", " "], "the question is empty"),
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
+        (["ask", HER, "films.csv"], "Swap them: kg-retrievers ask films.csv 'Who directed Her?'"),
+        (["ask", "films.csv", HER, "--k", "two"], "--k: wanted a whole number, but got 'two'. See: "),
+        (["ask", "films.csv", HER, "--min-confidence", "high"], "wanted a number, but got 'high'. See: "),
+        (["ask", "films.csv", HER, "--llm", "gpt-4.1-mini"], "--llm: wanted PROVIDER:MODEL, such as openai:gpt-4.1"),
         (["ask", "films.csv", HER, "--k", "0"], "--k: wanted a value greater than or equal to 1. See: "),
         (["ask", "films.csv", HER, "--min-confidence", "1.5"], "--min-confidence: wanted a value"),
         (["ask", "films.csv", HER, "--min-confidence", "nan"], "--min-confidence: wanted a value"),

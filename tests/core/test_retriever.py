@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import pytest
@@ -14,10 +15,11 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import ConfigDict
 
+from kg_retrievers import KGRetriever, KnowledgeGraph, SimGRAGRetriever
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import REFUSAL_EVENT, Body, Call, GeneratorRunnable, RetrievalState, Stage
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, NoEvidenceError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, NoEvidenceError, StaleIndexError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
@@ -264,3 +266,19 @@ def test_tool() -> None:
         toy().as_tool(dict)
     with pytest.raises(InvalidArgumentError, match="arg_types"):
         toy().as_tool(arg_types={"query": str})
+
+
+def test_a_retriever_is_built_from_a_file_or_a_saved_folder(tmp_path: Path) -> None:
+    file, folder = tmp_path / "films.tsv", tmp_path / "films.index"
+    file.write_text("Her\tdirected_by\tSpike Jonze\n", encoding="utf-8")
+    GraphIndex.build(KnowledgeGraph.from_file(file), path=folder)
+    for place in (file, str(folder)):
+        for method in (KGRetriever, SimGRAGRetriever):
+            [answer] = method.from_file(place, k=1).invoke("Who directed Her?")
+            assert answer.metadata["answers"] == ["Spike Jonze"]
+
+
+def test_a_folder_with_other_embeddings_is_no_folder_for_the_default_ones(tmp_path: Path) -> None:
+    GraphIndex.build(tiny_graph(), HashedEmbeddings(64), tmp_path / "index")
+    with pytest.raises(StaleIndexError, match=r"was built with .*HashedEmbeddings"):
+        KGRetriever.from_file(tmp_path / "index")

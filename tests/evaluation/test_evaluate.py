@@ -19,6 +19,7 @@ from kg_retrievers import (
     ExtractiveAnswerer,
     GraphIndex,
     HashedEmbeddings,
+    KnowledgeGraph,
     LLMCitedAnswerer,
     LLMPatternGenerator,
     Pattern,
@@ -547,14 +548,22 @@ def test_runs_that_cannot_be_compared() -> None:
 # --- the published data -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("answers", "told"),
-    [
-        (("Spirited Away",), "'Spirited Away', .* is a name of 'Q155653': write the key"),
-        (("Atlantis",), "'Atlantis', .* is no key of the graph"),
-    ],
-)
-def test_gold_answers_that_are_no_keys_are_told(answers: tuple[str, ...], told: str) -> None:
-    questions = [Question("Who directed Her?", answers=("Spike Jonze",)), Question("What is it?", answers=answers)]
-    with pytest.warns(UserWarning, match=f"^evaluate: the graph holds no gold answer of 1 of 2 questions, .*{told}"):
-        evaluate(SimGRAGRetriever.from_index(INDEX), questions)
+def test_gold_answers_may_be_labels_and_counts() -> None:
+    facts = [("p1", "directed", "f1"), ("p1", "directed", "f2"), ("f3", "running time", "2")]
+    labels = {"p1": "Spike Jonze", "f1": "Her", "f2": "Adaptation", "f3": "Heat"}
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts, labels=labels))
+    questions = [
+        Question("Who directed Her?", answers=("Spike Jonze",)),
+        Question("How many films did Spike Jonze direct?", answers=("2",)),  # "2" is an entity, too
+        Question("Did Spike Jonze direct Her?", answers=("yes",)),
+    ]
+    report = evaluate(SimGRAGRetriever.from_index(index), questions)
+    assert (report.metrics["hit"], report.metrics["exact_value"], report.unmatched) == (1.0, 1.0, {})
+
+
+def test_gold_answers_that_match_nothing_are_counted() -> None:
+    questions = [Question("Who directed Her?", answers=("Spike Jonze",)), Question("What?", answers=("Atlantis",))]
+    with pytest.warns(UserWarning, match=r"^evaluate: 1 of 2 gold answers .*: 'Atlantis' \(of 'What\?'"):
+        report = evaluate(SimGRAGRetriever.from_index(INDEX), questions)
+    assert (report.unmatched["unmatched"], report.unmatched["gold_answers"]) == (1, 2)
+    assert "Atlantis" in report.to_dict()["settings"]["unmatched"]["told"]

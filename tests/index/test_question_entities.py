@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
-from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Known
 from kg_retrievers.index import EntityLinker, QuestionEntity, mask, question_entities
-from kg_retrievers.index.linking import MASK, describe_unknown_answer, find_name
+from kg_retrievers.index.linking import MASK, find_name
 from kg_retrievers.testing import tiny_graph
 
 DUNES = ("Dune (1984)", "Dune (2021)")
@@ -125,27 +124,6 @@ def test_what_stands_between_the_spans_stays(question: str, cuts: list[int], ran
 )
 def test_find_name(name: str, text: str, span: tuple[int, int] | None) -> None:
     assert find_name(name, text) == span
-
-
-# --- answers that are no keys ---
-
-
-@pytest.mark.parametrize(
-    ("answers", "told"),
-    [
-        ([], ""),
-        (["Her", "Q155653"], ""),
-        (["Her", "Hero"], " 'Hero', an answer to 'question 1', is no key of the graph."),
-        (
-            ["Hero", "Spirited Away"],
-            " 'Spirited Away', an answer to 'question 1', is a name of 'Q155653': write the key.",
-        ),
-        (["Dune"], f" 'Dune', an answer to 'question 0', is a name of {DUNES[0]!r} or {DUNES[1]!r}: write the key."),
-    ],
-)
-def test_describe_unknown_answer(answers: list[str], told: str) -> None:
-    questions = [Question(f"question {number}", answers=(answer,)) for number, answer in enumerate(answers)]
-    assert describe_unknown_answer(tiny_graph(), questions) == told
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import LONE_ENTITIES, approximate_tokens, lone_entities_of, words_with
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.linking import tell_unknown_answer
+from kg_retrievers.index.question_keys import tell_unmatched
 from kg_retrievers.methods.kg.ranking import (
     FEATURES,
     READINGS,
@@ -160,7 +160,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             if labelled is not None and not any(one.pattern for one in labelled):
                 raise InvalidArgumentError(
                     f"{cls.__name__}: none of {len(labelled)} examples has a pattern, or an answer near an entity that "
-                    f"it names. Answers are keys of the graph.{tell_unknown_answer(index, labelled)}"
+                    f"it names.{tell_unmatched(index, labelled)}"
                 )
             reader = reader_arguments(fields)
             return made | {"matcher": SimGRAGRetriever.from_index(index, llm=llm, examples=labelled, **reader)}

@@ -30,7 +30,7 @@ from kg_retrievers.index import (
     question_entities,
 )
 from kg_retrievers.index.graph_index import LEARNED_FACTS
-from kg_retrievers.index.linking import tell_unknown_answer
+from kg_retrievers.index.question_keys import tell_unmatched
 from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, QuestionReader
 from kg_retrievers.questions.reading import Reading, walks_of
@@ -146,8 +146,8 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         if not templates:
             raise InvalidArgumentError(
                 f"ExampleRelationPaths: got {len(examples)} examples, but none with an entity and an answer of the "
-                'graph. A row is {"question": ..., "seed_entities": [...], "answers": [...]}, with entity keys.'
-                + tell_unknown_answer(index, examples)
+                'graph. A row is {"question": ..., "seed_entities": [...], "answers": [...]}.'
+                + tell_unmatched(index, examples)
             )
         self._questions = list(templates.values())
         self._vectors = embed(index.embeddings, list(templates), batch_size=1024)

@@ -28,7 +28,7 @@ from kg_retrievers.graph.kinds import kind_facts
 from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
-from kg_retrievers.index.linking import tell_unknown_answer
+from kg_retrievers.index.question_keys import tell_unmatched
 from kg_retrievers.methods.sg_rag.operations import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.around import patterns_around
 from kg_retrievers.questions.carried_out import Directions, Edge, carried_out
@@ -380,8 +380,7 @@ class TemplateCypherWriter(PatternCypherWriter):
         if not any(example.pattern for example in labelled):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: none of {len(labelled)} examples has a pattern, or an answer within "
-                f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
-                + tell_unknown_answer(index, labelled)
+                f"{max_hops} relations of an entity that it names." + tell_unmatched(index, labelled)
             )
         super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker))
 
