@@ -257,7 +257,7 @@ class DatabaseError(KGRetrieversError):
 class DatabaseUnavailableError(DatabaseError):
     """A graph database or a vector store cannot be reached.
 
-    Or its files cannot be opened.
+    Another cause is that its files cannot be opened.
     """
 
 
@@ -381,7 +381,7 @@ class PatternParseError(PatternError, ReplyError):
 class AnswerParseError(ReplyError):
     """A language model's reply holds no readable answer.
 
-    Or it holds none in the requested form.
+    Another cause is an answer that lacks the requested form.
     """
 
 

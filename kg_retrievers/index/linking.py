@@ -282,7 +282,7 @@ class EntityLinker:
     def _is_english(self, text: QuestionText, match: Match) -> bool:
         """Tell whether a mention is one lower-case word, likelier English than a name.
 
-        Function words are excepted.
+        Function words next to it do not count.
 
         Its share of English text is compared with its candidates' share of the facts. If a database does not count its
         facts, it is assumed to have many.
