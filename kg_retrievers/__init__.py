@@ -1,4 +1,6 @@
-"""Fetch the part of a knowledge graph that answers a question: published methods as drop-in retrievers.
+"""Fetch the part of a knowledge graph that answers a question.
+
+Published methods serve as drop-in retrievers.
 
 The names in `__init__.pyi` are loaded when they are first used, so that `import kg_retrievers` costs next to nothing.
 """
@@ -13,7 +15,7 @@ from kg_retrievers.errors import did_you_mean
 
 _load, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
-#: What needs an extra is loaded by its name and not by a star, and so are the functions that train.
+#: Names that need an extra are loaded by name and not by a star, and so are the functions that train.
 _NEED_EXTRAS = frozenset(
     {
         "CausalLM",

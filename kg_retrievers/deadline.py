@@ -1,8 +1,10 @@
-"""Ends every wait for foreign code at a deadline: clients of models, embeddings, databases and vector stores.
+"""End every wait for foreign code at a deadline.
+
+Foreign code is clients of models, embeddings, databases and vector stores.
 
 The deadline is a context variable, so that threads and tasks that are started with a copy of the context know it.
-Foreign code that may never come back runs in a daemon thread: whoever waits for it goes on at the deadline, and the
-thread ends when it can. It holds up neither its caller nor the end of the process.
+Foreign code that may never come back runs in a daemon thread. Its caller goes on at the deadline, and the thread ends
+when it can. It holds up neither its caller nor the end of the process.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ GRACE = 0.25
 
 
 class _Wait:
-    """Until when somebody waits, what is raised then, and what is to be stopped when nobody waits any longer."""
+    """The end of a wait, its error, and the work to stop.
+
+    The work stops when nobody waits any longer.
+    """
 
     def __init__(self, ends: float, error: Callable[[], KGRetrieversError]) -> None:
         self.ends, self.error = ends, error
@@ -36,7 +41,10 @@ class _Wait:
 
     @property
     def timeout(self) -> float | None:
-        """How many seconds are left, in [0, TIMEOUT_MAX]; None if the wait has no end."""
+        """How many seconds are left, in [0, TIMEOUT_MAX].
+
+        None if the wait has no end.
+        """
         left = min(max(self.ends - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
         return left if self.ends < math.inf else None
 
@@ -45,7 +53,10 @@ class _Wait:
             raise self.error()
 
     def give_up(self, error: Callable[[], KGRetrieversError] | None = None) -> None:
-        """Stop whatever this wait started, and refuse to start more; raise `error`, if given, in place of its own."""
+        """Stop whatever this wait started, and refuse to start more.
+
+        If given, `error` is raised in place of its own.
+        """
         with self._lock:
             self.error = error or self.error
             self.given_up, stops, self._stops = True, self._stops, {}
@@ -54,7 +65,7 @@ class _Wait:
 
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Call `stop`, from any thread, if the wait is given up inside of this block."""
+        """Call `stop`, from any thread, if the wait is given up in this block."""
         key = object()
         with self._lock:
             given_up = self.given_up
@@ -75,16 +86,18 @@ def _left_alone() -> KGRetrieversError:
 #: The wait that this code is a part of. The default one has no end, and nobody gives it up.
 _WAIT: ContextVar[_Wait] = ContextVar("kg_retrievers_wait", default=_Wait(math.inf, _left_alone))  # noqa: B039
 
-#: When the one who waits for this thread gives up; nobody does where it is not set.
+#: The time at which the one who waits for this thread gives up. If it is not set, nobody gives up.
 _THREAD = threading.local()
 
 
 @contextmanager
 def deadline(seconds: float | None, error: Callable[[], KGRetrieversError]) -> Iterator[None]:
-    """Let all waits inside of this block end after some seconds, or earlier where an outer deadline is earlier.
+    """End all waits inside of this block after some seconds.
+
+    They end earlier if an outer deadline is earlier.
 
     Args:
-        seconds: The seconds; None for no limit of its own.
+        seconds: The seconds. None for no limit of its own.
         error: Makes the error that is raised at the deadline.
     """
     outer = _WAIT.get()
@@ -112,7 +125,9 @@ def check_deadline() -> None:
 
 
 def seconds_left() -> float:
-    """Return how many seconds are left until waits end here, in [0, inf]; inf where they do not end.
+    """Return how many seconds are left until waits end here, in [0, inf].
+
+    It is inf if they do not end.
 
     Example:
         >>> seconds_left()
@@ -123,16 +138,21 @@ def seconds_left() -> float:
 
 @contextmanager
 def stopped_when_given_up(stop: Callable[[], object]) -> Iterator[None]:
-    """Have `stop` called, from another thread, when nobody waits any longer for what is done inside of this block."""
+    """Have `stop` called when nobody waits for this block any longer.
+
+    The call comes from another thread.
+    """
     with _WAIT.get().stopping(stop):
         yield
 
 
 def call_foreign(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Call a function that may never come back; without a deadline it is simply called.
+    """Call a function that may never come back.
+
+    Without a deadline it is simply called.
 
     Raises:
-        KGRetrieversError: The error of the deadline, when it is reached; the function may end later, in its own thread.
+        KGRetrieversError: The error of the deadline, when it is reached. The function may end later, in its own thread.
     """
     wait = _WAIT.get()
     wait.check()
@@ -142,7 +162,9 @@ def call_foreign(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 
 
 def wait_for(future: futures.Future[T]) -> T:
-    """Return the result of a future that another thread works on; it is cancelled when nobody waits any longer.
+    """Return the result of a future that another thread works on.
+
+    It is cancelled when nobody waits any longer.
 
     Raises:
         KGRetrieversError: The error of the deadline, when it is reached.
@@ -153,7 +175,9 @@ def wait_for(future: futures.Future[T]) -> T:
 
 
 async def await_foreign(work: Coroutine[Any, Any, T]) -> T:
-    """Await a coroutine that may never come back; it is cancelled at the deadline, and when this is cancelled.
+    """Await a coroutine that may never come back.
+
+    It is cancelled at the deadline, and when this is cancelled.
 
     A coroutine that does not let itself be cancelled goes on alone.
 
@@ -171,9 +195,11 @@ async def await_foreign(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def await_foreign_function(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Await a function that blocks, in a daemon thread: unlike those of the loop's pool, nothing waits for its end.
+    """Await a function that blocks, in a daemon thread.
 
-    What the function does inside of `stopped_when_given_up` is stopped at the deadline, and when this is cancelled.
+    Unlike for threads of the loop's pool, nothing waits for its end.
+
+    Work of the function inside of `stopped_when_given_up` is stopped at the deadline, and when this is cancelled.
 
     Raises:
         KGRetrieversError: The error of the deadline, when it is reached.
@@ -187,7 +213,10 @@ async def await_foreign_function(function: Callable[..., T], *args: Any, **kwarg
 
 
 async def _awaited_inside(start: Callable[[_Wait], asyncio.Future[T]]) -> T:
-    """Await what is started with a wait of its own, which ends with this one."""
+    """Await work that is started with a wait of its own.
+
+    The wait ends with this one.
+    """
     outer = _WAIT.get()
     wait = _Wait(outer.ends, outer.error)
     with outer.stopping(lambda: wait.give_up(outer.error)):
@@ -204,7 +233,10 @@ async def _awaited_inside(start: Callable[[_Wait], asyncio.Future[T]]) -> T:
 
 
 def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:
-    """Run something in a daemon thread, in a copy of this context with this wait."""
+    """Run work in a daemon thread.
+
+    It runs in a copy of this context with this wait.
+    """
     future: futures.Future[T] = futures.Future()
     future.set_running_or_notify_cancel()
     context = _context_with(wait)
@@ -243,7 +275,7 @@ def _outcome(future: futures.Future[T], wait: _Wait) -> T:
 
 
 async def _cancel(future: asyncio.Future[Any], wait: _Wait) -> None:
-    """Cancel a future, give it a moment, and forget what comes of it."""
+    """Cancel a future, give it a moment, and forget its outcome."""
     wait.give_up()
     future.cancel()
     future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())

@@ -1,4 +1,4 @@
-"""Every error a user can meet. Each message says who, what it got, what it wanted and what to do next."""
+"""Every error a user can meet. Each message says who raises it, what was given, what was wanted and the next step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kg_retrievers.redaction import without_secrets
 
 
 class Hints(TypedDict, total=False):
-    """What to do next: see `KGRetrieversError`."""
+    """The next steps: see `KGRetrieversError`."""
 
     hint_python: str
     hint_shell: str | None
@@ -36,13 +36,13 @@ class KGRetrieversError(Exception):
     """Base of all errors raised by this package. No message holds a secret: see `kg_retrievers.redaction`.
 
     Args:
-        message: Who, what it got, what it wanted.
-        hint_python: What to do next in Python; part of the text of the error.
-        hint_shell: What to do next on the shell, where that is something else; the command shows it instead.
-        hint_agent: What an agent can do next; by default what its class says.
+        message: Who raises it, what was given, what was wanted.
+        hint_python: The next step in Python, part of the text of the error.
+        hint_shell: The next step on the shell, if that is something else. The command shows it instead.
+        hint_agent: The next step of an agent. By default, the text of its class.
     """
 
-    #: What an agent can do next, which gives no arguments of Python.
+    #: The next step of an agent, which gives no arguments of Python.
     hint_agent: str = ""
 
     def __init__(
@@ -53,7 +53,7 @@ class KGRetrieversError(Exception):
         hint_shell: str | None = None,
         hint_agent: str | None = None,
     ) -> None:
-        """Keep the hints beside the message."""
+        """Keep the hints with the message."""
         message = without_secrets(message)
         super().__init__(message)
         self.message = message
@@ -90,7 +90,10 @@ class KGRetrieversError(Exception):
         return {"hint_python": self.hint_python, "hint_shell": self.hint_shell, **own}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle whatever the subclass takes, so that an error comes out of another process as it went in."""
+        """Pickle whatever the subclass takes.
+
+        An error then comes out of another process as it went in.
+        """
         return _error_of, (type(self), self.args, vars(self))
 
 
@@ -111,7 +114,9 @@ _CALLED_HERE = {
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean ...?" with the nearest known name; nothing where none is near.
+    """Return "did you mean ...?" with the nearest known name.
+
+    The text is empty if none is near.
 
     Example:
         >>> did_you_mean("simrag", ["simgrag", "kaping"]), did_you_mean("top_k", ["k", "llm"])
@@ -123,7 +128,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int = 10) -> str:
-    """Return the first of some names for a message, and how many more there are; nothing where there are none.
+    """Return the first of some names for a message.
+
+    It says how many more there are. The text is empty if there are none.
 
     Example:
         >>> listed(["director", "genre", "year"], 2)
@@ -133,7 +140,9 @@ def listed(names: Sequence[str], most: int = 10) -> str:
 
 
 def first_of(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Return the first of some names as they are, and how many more there are.
+    """Return the first of some names as they are.
+
+    It says how many more there are.
 
     Example:
         >>> first_of(["director", "genre", "year"], 2, "; ")
@@ -184,10 +193,12 @@ class MissingExtraError(KGRetrieversError, ImportError):
 
 
 def install_command(extra: str) -> str:
-    """Return the line for a shell that installs an extra from where this package was installed.
+    """Return the shell command that installs an extra.
 
-    PEP 610's record says where that is: a checkout, a file, a URL or a repository. Without one it is an index of
-    packages, which has this one by its name.
+    It installs from the place that this package was installed from.
+
+    PEP 610's record names the place: a checkout, a file, a URL or a repository. Without one it is an index of packages,
+    which has this one by its name.
     """
     for distribution in distributions(name="kg-retrievers"):
         if content := distribution.read_text("direct_url.json"):
@@ -203,7 +214,7 @@ def install_command(extra: str) -> str:
 
 
 class FileFormatError(KGRetrieversError):
-    """A file or folder cannot be read as what it should hold. `path` and `line` (from 1) say where."""
+    """A file or folder cannot be read as the expected contents. `path` and `line` (from 1) give the place."""
 
     def __init__(self, message: str, path: str | Path, line: int | None = None, **hints: Unpack[Hints]) -> None:
         """Put the place in front of the `message`, as compilers do: `path:line: message`."""
@@ -230,26 +241,41 @@ class ModelLoadError(FileFormatError):
 
 
 class ModelMismatchError(KGRetrieversError):
-    """A trained model does not fit what it is used with: other embeddings or dimensions, another language model."""
+    """A trained model does not fit its use.
+
+    The use has other embeddings or dimensions, or another language model.
+    """
 
 
 class StaleIndexError(KGRetrieversError):
-    """A saved index was built from another graph, embedding model or parameters than those given now."""
+    """A saved index was built from other inputs.
+
+    The graph, embedding model or parameters differ from the ones given now.
+    """
 
 
 class DamagedDataError(KGRetrieversError):
-    """A text or a vector that was read from a folder is damaged, as it shows when it is used."""
+    """A text or vector that was read from a folder is damaged.
+
+    The damage shows when it is used.
+    """
 
 
 class PatternError(KGRetrieversError, ValueError):
-    """A pattern cannot be built or matched, for example because nothing in it is known."""
+    """A pattern cannot be built or matched.
+
+    For example, nothing in it is known.
+    """
 
 
 class QuerySafetyError(KGRetrieversError, ValueError):
-    """A query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
+    """A query is not known to be a mere reading one. `token` is the offending token, at `position` (from 0) in it."""
 
     def __init__(self, message: str, token: str, position: int, **hints: Unpack[Hints]) -> None:
-        """Keep the `token`, empty at the end of the query, and its `position` beside the `message`."""
+        """Keep the `token` and its `position` with the message.
+
+        The token is empty at the end of the query.
+        """
         super().__init__(message, **hints)
         self.token = token
         self.position = position
@@ -264,19 +290,28 @@ class SparqlSafetyError(QuerySafetyError):
 
 
 class DatabaseError(KGRetrieversError):
-    """A graph database, or the server of a vector store, did not do what was asked of it."""
+    """A graph database, or the server of a vector store, failed at a request."""
 
 
 class DatabaseUnavailableError(DatabaseError):
-    """A graph database or a vector store cannot be reached, or its files cannot be opened."""
+    """A graph database or a vector store cannot be reached.
+
+    Another cause is that its files cannot be opened.
+    """
 
 
 class DatabaseLoginError(DatabaseError):
-    """A graph database or a vector store did not accept the user name and password, or the user may not do this."""
+    """A graph database or a vector store did not accept the login.
+
+    The user name and password are wrong, or the user may not do this.
+    """
 
 
 class DatabaseFullError(DatabaseError):
-    """A graph database or a vector store has no room for what is written; what was written before stays."""
+    """A graph database or a vector store has no room.
+
+    Earlier writes stay.
+    """
 
 
 class DatabaseTimeoutError(DatabaseError, TimeoutError):
@@ -287,7 +322,7 @@ class DatabaseQueryError(DatabaseError):
     """A graph database refused a query. `reason` is its own message, from which a query can be repaired."""
 
     def __init__(self, message: str, query: str, reason: str, **hints: Unpack[Hints]) -> None:
-        """Keep the `query` that was sent and the `reason` beside the `message`."""
+        """Keep the `query` that was sent and the `reason` with the message."""
         super().__init__(message, **hints)
         self.query = query
         self.reason = without_secrets(reason)
@@ -298,7 +333,10 @@ class DatabaseMemoryError(DatabaseQueryError):
 
 
 class DatabaseCrashError(DatabaseQueryError):
-    """A query ended the process in which the embedded database runs; nothing was lost, and another takes its place."""
+    """A query ended the process in which the embedded database runs.
+
+    Nothing was lost, and another process takes its place.
+    """
 
 
 class DatabaseCancelledError(DatabaseError):
@@ -306,7 +344,10 @@ class DatabaseCancelledError(DatabaseError):
 
 
 class RefusalError(KGRetrieversError):
-    """A question is refused: no entity was found in it, or nothing in the graph fits. See `on_refusal`."""
+    """A question is refused.
+
+    No entity was found in it, or nothing in the graph fits. See `on_refusal`.
+    """
 
     hint_agent = "Ask again in other words."
 
@@ -318,7 +359,9 @@ class NoEvidenceError(RefusalError):
 
 
 class LowConfidenceError(RefusalError):
-    """A question was not understood surely enough to answer it; see `min_confidence`.
+    """A question was not understood surely enough to answer it.
+
+    See `min_confidence`.
 
     Attributes:
         confidence: How likely the answers would have been right, in [0, 1].
@@ -336,7 +379,7 @@ class LowConfidenceError(RefusalError):
         nearest: Sequence[str] = (),
         **hints: Unpack[Hints],
     ) -> None:
-        """Keep what was understood beside the `message`."""
+        """Keep the understanding of the question with the message."""
         super().__init__(message, **hints)
         self.confidence = confidence
         self.unplaced = list(unplaced)
@@ -344,11 +387,13 @@ class LowConfidenceError(RefusalError):
 
 
 class SearchBudgetError(RefusalError):
-    """A search reached its budget before it found anything; the graph may hold an answer all the same.
+    """A search reached its budget before it found anything.
 
-    It is a refusal: by default `invoke` returns an empty list, with the reason in the log and in the event
-    `kg_retrievers.refused`; `on_refusal="raise"` raises it. Chains and workflows do not say that the graph holds no
-    answer, but that the search ended. An evaluation counts it as an error.
+    The graph may hold an answer all the same.
+
+    It is a refusal. By default `invoke` returns an empty list, with the reason in the log and in the event
+    `kg_retrievers.refused`. With `on_refusal="raise"` it raises the error. Chains and workflows do not say that the
+    graph holds no answer, but that the search ended. An evaluation counts it as an error.
     """
 
     hint_agent = "Ask about one or two entities."
@@ -358,7 +403,10 @@ class ReplyError(RefusalError, ValueError):
     """A language model's reply cannot be used. `reason` says why, `reply` is the reply as it came."""
 
     def __init__(self, reason: str, reply: str, **hints: Unpack[Hints]) -> None:
-        """Keep `reason` and the whole `reply`; show the beginning of the reply in the message."""
+        """Keep `reason` and the whole `reply`.
+
+        The message shows the beginning of the reply.
+        """
         shown = reply if len(reply) <= 300 else reply[:300] + " ..."
         super().__init__(f"{reason} The reply was: {shown!r}", **hints)
         self.reason = reason
@@ -370,15 +418,24 @@ class PatternParseError(PatternError, ReplyError):
 
 
 class AnswerParseError(ReplyError):
-    """A language model's reply holds no readable answer, or none in the form that was asked for."""
+    """A language model's reply holds no readable answer.
+
+    Another cause is an answer that lacks the requested form.
+    """
 
 
 class ModelCallError(KGRetrieversError):
-    """The client of a language model or of embeddings failed on what its server sent, with an error of Python's own."""
+    """The client of a language model or of embeddings failed.
+
+    It failed on its server's data, with an error of Python's own.
+    """
 
 
 class FileWriteError(FileFormatError, OSError):
-    """A file cannot be written: the disk is full, or this user may not write there."""
+    """A file cannot be written.
+
+    The disk is full, or this user may not write there.
+    """
 
     def __init__(
         self,
@@ -389,21 +446,30 @@ class FileWriteError(FileFormatError, OSError):
         number: int | None = None,
         **hints: Unpack[Hints],
     ) -> None:
-        """Keep `number` and `reason`, as the system gave them, as `errno` and `strerror`; `filename` is the path."""
+        """Keep `number` and `reason` as `errno` and `strerror`.
+
+        The system gave them. `filename` is the path.
+        """
         super().__init__(message, path, **hints)
         self.errno, self.strerror, self.filename = number, reason, str(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what an OSError holds, too."""
+        """Pickle the values of an OSError, too."""
         return *super().__reduce__(), {"errno": self.errno, "strerror": self.strerror, "filename": self.filename}
 
 
 class WorkersError(KGRetrieversError):
-    """Processes that share work cannot be started or reached, or ended before their work was done."""
+    """Processes that share work failed.
+
+    They cannot be started or reached, or ended before their work was done.
+    """
 
 
 class BudgetError(KGRetrieversError):
-    """A run has used what it was allowed to: calls of a language model, tokens or seconds."""
+    """A run has used up its budget.
+
+    The budget limits calls of a language model, tokens or seconds.
+    """
 
 
 class EntityLinkingError(RefusalError):
@@ -419,4 +485,7 @@ class EntityLinkingError(RefusalError):
 
 
 class FewerNamesWarning(UserWarning):
-    """A vector store found fewer names than asked for, though it holds more: it is approximate, or returns no more."""
+    """A vector store found fewer names than asked for, though it holds more.
+
+    It is approximate, or returns no more.
+    """

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from kg_retrievers.errors import FileWriteError
 
-#: Errors of the system where a disk is full, or a user may write no more.
+#: Errors of the system if a disk is full, or a user may write no more.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 #: The names of files that are written before they take the place of others.
@@ -23,7 +23,7 @@ _UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
 _MAY_NOT_WRITE = "Name a file or folder that this user may write."
 
-#: What to do next, by the error of the system.
+#: The next step, by the error of the system.
 _ADVICE: dict[int | None, str] = {
     **dict.fromkeys(FULL, "Make room, or name another file or folder."),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _MAY_NOT_WRITE),
@@ -36,7 +36,9 @@ _ADVICE: dict[int | None, str] = {
 
 @contextmanager
 def raise_write_errors(path: str | Path) -> Iterator[None]:
-    """Raise each error of the system as a `FileWriteError` that names a path; the block only writes to that path.
+    """Raise each error of the system as a `FileWriteError` that names a path.
+
+    The block only writes to that path.
 
     Args:
         path: The file or folder.
@@ -53,12 +55,14 @@ def raise_write_errors(path: str | Path) -> Iterator[None]:
 
 
 def write_error(path: str | Path, reason: str, number: int | None) -> FileWriteError:
-    """Return the error for a file that cannot be written, with advice that fits the cause.
+    """Return the error for a file that cannot be written.
+
+    Its advice fits the cause.
 
     Args:
         path: The file or folder.
-        reason: What the system says.
-        number: The number of the system's error, as in `errno`; None where it is not known.
+        reason: The message of the system.
+        number: The number of the system's error, as in `errno`. None if it is not known.
 
     Example:
         >>> str(write_error("notes.txt", "File name too long", errno.ENAMETOOLONG))
@@ -69,16 +73,18 @@ def write_error(path: str | Path, reason: str, number: int | None) -> FileWriteE
 
 
 def write_file(path: str | Path, data: str | bytes) -> None:
-    """Replace a file in one step: a reader finds the earlier file or the new one. Its permissions stay.
+    """Replace a file in one step.
+
+    A reader finds the earlier file or the new one. Its permissions stay.
 
     A pipe or a device is written to and stays.
 
     Args:
-        path: The file; links are followed. Its folder must exist.
-        data: Its content; texts are encoded in UTF-8.
+        path: The file. Links are followed. Its folder must exist.
+        data: Its content. Texts are encoded in UTF-8.
 
     Raises:
-        FileWriteError: If it cannot be written; an earlier file is untouched then.
+        FileWriteError: If it cannot be written. An earlier file is untouched then.
         BrokenPipeError: If it is a pipe whose reader has ended.
 
     Example:
@@ -93,7 +99,9 @@ Make its folder, or name another one.
 
 @contextmanager
 def replace_file(path: str | Path) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of another when the block ends, as `write_file` does; not after an error.
+    """Yield a file that takes the place of another when the block ends.
+
+    It does so like `write_file`, but not after an error.
 
     Args:
         path: The file, as of `write_file`.

@@ -1,4 +1,7 @@
-"""Errors of clients that others wrote: no secrets in them, and no KeyError that says nothing to a user."""
+"""Clean the errors of clients that others wrote.
+
+They hold no secrets, and none is a KeyError that says nothing to a user.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,15 @@ from contextlib import contextmanager
 from kg_retrievers.errors import KGRetrieversError, ModelCallError
 from kg_retrievers.redaction import hide_secrets
 
-#: What a client raises where it did not expect what its server sent. Errors of its own classes pass.
+#: Errors of a client that did not expect its server's data. Errors of its own classes pass.
 _UNTYPED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @contextmanager
 def client_errors(who: str) -> Iterator[None]:
-    """Let errors of a client pass without secrets; Python's own, which say nothing to a user, become typed.
+    """Let errors of a client pass without secrets.
+
+    Python's own errors, which say nothing to a user, become typed.
 
     Raises:
         ModelCallError: In place of a TypeError, ValueError, KeyError and their like.

@@ -1,4 +1,7 @@
-"""Removes secrets from texts: all messages of this package, and errors of others that pass through it."""
+"""Remove secrets from texts.
+
+The texts are all messages of this package, and errors of others that pass through it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl
 
-#: Stands where a secret stood.
+#: Stands in place of a secret.
 HIDDEN = "***"
 
 #: The environment variables whose values are secrets.
@@ -35,11 +38,11 @@ _FORMS = (
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with `HIDDEN` in place of what is, or looks like, a secret.
+    """Return a text with `HIDDEN` in place of secrets and their like.
 
     A secret is the value of an environment variable whose name ends in API_KEY, ACCESS_KEY, SECRET, TOKEN or PASSWORD,
-    of at least `SHORTEST` characters; user name and password of an address; what follows "password=", "api_key:" and
-    their like, or "Bearer"; and a key in the form of a known provider.
+    of at least `SHORTEST` characters. User name and password of an address, text behind "password=", "api_key:" and
+    their like, or behind "Bearer", and a key in the form of a known provider are secrets, too.
 
     Example:
         >>> without_secrets("bolt://ann:s3cret@localhost:7687?password=s3cret refused the key sk-abcdefgh1234")
@@ -54,10 +57,12 @@ def without_secrets(text: str) -> str:
 
 
 def hide_secrets(error: BaseException) -> None:
-    """Remove secrets from an error that others raised, and from the errors that led to it, in place.
+    """Remove secrets from an error that others raised, in place.
 
-    Its type stays, so that whoever waits for it finds it; its texts are cleaned: arguments, attributes, and what lists
-    and dictionaries among these hold.
+    The errors that led to it are cleaned, too.
+
+    Its type stays, so that its handler finds it. Its texts are cleaned: arguments, attributes, and the texts in their
+    lists and dictionaries.
     """
     for one in causes_of(error):
         one.args = tuple(_cleaned(part) for part in one.args)
@@ -67,7 +72,10 @@ def hide_secrets(error: BaseException) -> None:
 
 
 def causes_of(error: BaseException) -> list[BaseException]:
-    """Return an error, the errors that led to it, and those that a group holds, each once."""
+    """Return an error, the errors that led to it, and the members of groups.
+
+    Each comes once.
+    """
     found: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -80,7 +88,10 @@ def causes_of(error: BaseException) -> list[BaseException]:
 
 
 def names_secret(query: str) -> bool:
-    """Tell whether the query of an address, "a=1&b=2", has a parameter whose name is that of a secret."""
+    """Tell whether an address's query has a parameter with a secret's name.
+
+    The query has the form "a=1&b=2".
+    """
     return any(re.fullmatch(_NAME, name, re.IGNORECASE) for name, _ in parse_qsl(query, keep_blank_values=True))
 
 
@@ -91,7 +102,10 @@ def _values() -> list[str]:
 
 
 def _cleaned(value: Any) -> Any:
-    """Return a text, or a list or dictionary of texts, without secrets; the value itself where there is none."""
+    """Return a text, or a list or dictionary of texts, without secrets.
+
+    The value itself is returned if there is none.
+    """
     match value:
         case str():
             cleaned: Any = without_secrets(value)

@@ -100,7 +100,10 @@ def answer_of(cited: CitedAnswer, documents: Sequence[Document]) -> results.Answ
 
 
 def value_of(value: Any) -> Any:
-    """Return the value of an operation or a query, with as many items as a result may hold."""
+    """Return the value of an operation or a query, cut for a result.
+
+    It keeps as many items as a result may hold.
+    """
     if is_table(value):
         rows = value["rows"]
         return {"columns": value["columns"], "rows": rows[:MOST_ITEMS], "left_out": max(len(rows) - MOST_ITEMS, 0)}
@@ -130,7 +133,10 @@ def fact_of(
 
 
 def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[results.Named]:
-    """Return answers with their keys: those that the best evidence proposes, or the entities that a model names."""
+    """Return answers with their keys.
+
+    These are the answers of the best evidence, or the entities that a model names.
+    """
     labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
     best = documents_answers(documents)
     if best and list(names) == best_answers(documents):
@@ -143,7 +149,9 @@ def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[
 def schema_of(
     index: GraphIndex, methods: Sequence[str] = (), *, words: str = "", most: tuple[int, int] = (MOST_ITEMS, MOST_ITEMS)
 ) -> results.SchemaSummary:
-    """Return the relations, types and sources of a graph; of a connected one, as far as the index knows them.
+    """Return the relations, types and sources of a graph.
+
+    For a connected graph, these are the parts that the index knows.
 
     Args:
         index: The indexed graph.

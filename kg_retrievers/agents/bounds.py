@@ -1,4 +1,4 @@
-"""How much may be asked of a tool, and how long a result may be."""
+"""Bound the requests to a tool and the length of a result."""
 
 from __future__ import annotations
 
@@ -39,12 +39,14 @@ _ENOUGH = 3
 
 
 def to_json(result: Result) -> str:
-    """Return a result as JSON is sent: in one line, without what is not known."""
+    """Return a result as the JSON that is sent: in one line, without unknown values."""
     return result.model_dump_json(exclude_none=True)
 
 
 def count_tokens(text: str) -> int:
-    """Return `approximate_tokens` of a text; of one that is made of long runs of signs, an eighth of its characters.
+    """Return `approximate_tokens` of a text.
+
+    A text of long runs of signs counts at least an eighth of its characters.
 
     Example:
         >>> count_tokens("Spike Jonze"), count_tokens("!" * 800)
@@ -56,13 +58,13 @@ def count_tokens(text: str) -> int:
 def fit(result: R, max_tokens: int, sent: Callable[[R], str] = to_json) -> R:
     """Return a result that keeps to a bound of tokens, as `count_tokens` counts them.
 
-    Each list keeps its first items, of all lists as many; where too few fit, texts are shortened, too. `left_out` says
-    how many items were left out.
+    Each list keeps its first items, and all lists keep the same number. If too few fit, texts are shortened, too.
+    `left_out` says how many items were left out.
 
     Args:
         result: The result.
         max_tokens: The bound, from `LEAST_TOKENS` to `MOST_TOKENS`.
-        sent: Returns what is sent of it.
+        sent: Returns the text that is sent of it.
 
     Raises:
         InvalidArgumentError: If the bound is out of range.

@@ -1,4 +1,7 @@
-"""explore_agent: a language model that reads a graph by its tools, within a budget, and whose citations are checked."""
+"""Let a language model explore a graph by its tools.
+
+`explore_agent` works within a budget, and checks the citations of the model.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,7 @@ def explore_agent(
 
     Args:
         model: A chat model that calls tools.
-        index_or_toolkit: The indexed graph, or a view of it; or a toolkit with settings of your own.
+        index_or_toolkit: The indexed graph, a view of it, or a toolkit with settings of your own.
         budget: The most calls of models, tokens and seconds. Set `llm_calls`: a model need never stop by itself.
         prompt: In place of ours.
         retry: As of `build_workflow`.
@@ -158,7 +161,10 @@ def explore_agent(
 
 
 def _start(prompt: str) -> Any:
-    """Return the first node, which checks the question and clears the state of an earlier one."""
+    """Return the first node.
+
+    It checks the question and clears the state of an earlier one.
+    """
 
     def start(state: State) -> dict[str, Any]:
         question = state.get("question")
@@ -173,7 +179,7 @@ def _start(prompt: str) -> Any:
 
 
 def _ask(model: Runnable[Any, Any]) -> Work:
-    """Return the node that asks the model, and tells it if its last answer was wrong."""
+    """Return the node that asks the model and reports its last answer's faults."""
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         messages = list(state["messages"])
@@ -192,7 +198,7 @@ def _after_model(state: State) -> str:
 
 
 def _act(tools: Mapping[str, BaseTool]) -> Work:
-    """Return the node that runs the tools that the model calls, one after the other, and numbers their facts."""
+    """Return the node that runs the tools that the model calls, in order, and numbers their facts."""
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         last, replies = state["messages"][-1], list[ToolMessage]()
@@ -244,7 +250,10 @@ class _Facts:
 
 
 def _check(index: GraphIndex) -> Any:
-    """Return the last node: it takes the model's reply as the answer, without citations of facts that nobody showed."""
+    """Return the last node, which takes the model's reply as the answer.
+
+    Citations of facts that nobody showed are left out.
+    """
 
     def check(state: State) -> dict[str, Any]:
         shown = ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
@@ -294,7 +303,10 @@ def _checked(reply: str, shown: ShownEvidence, documents: list[Document]) -> Cit
 
 
 def _documents(index: GraphIndex, question: str, shown: ShownEvidence, found: Answer | None) -> list[Document]:
-    """Return all facts that were shown as one Document, with the value of the last operation."""
+    """Return all facts that were shown as one Document.
+
+    The Document holds the value of the last operation.
+    """
     if not shown.citable:
         return []
     triples = [Triple(*triple) for triple in shown.citable]

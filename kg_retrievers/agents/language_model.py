@@ -14,15 +14,17 @@ MAX_REPLY_TOKENS = 4096
 
 
 def load_chat_model(name: str, *, max_tokens: int | None = MAX_REPLY_TOKENS) -> BaseChatModel:
-    """Return a chat model with a temperature of 0; its key comes from the environment, as OPENAI_API_KEY.
+    """Return a chat model with a temperature of 0.
+
+    Its key comes from the environment, such as from OPENAI_API_KEY.
 
     Args:
         name: Provider and model, as in "openai:gpt-4.1-mini".
-        max_tokens: The most tokens of a reply, those of its reasoning included; None for the limit of the provider.
+        max_tokens: The most tokens of a reply, including its reasoning. None for the limit of the provider.
 
     Raises:
-        InvalidArgumentError: If there is no such provider, its package is missing, or it refuses, as without a key; or
-            `max_tokens` is below 1.
+        InvalidArgumentError: If there is no such provider, its package is missing, it refuses, such as without a key,
+            or `max_tokens` is below 1.
         MissingExtraError: If the extra `openai` is not installed.
     """
     if not isinstance(name, str) or not all(part.strip() for part in (f"{name}:".split(":")[:2])):

@@ -45,9 +45,9 @@ class KnowledgeGraphState(AgentState[Any]):
 
     #: The evidence for the last question.
     knowledge_graph_documents: NotRequired[list[Document]]
-    #: Why there is none: what was not understood, and what came nearest.
+    #: Why there is none: the words that were not understood, and the nearest matches.
     knowledge_graph_reason: NotRequired[str | None]
-    #: What the model is told then; None where the message names no entity of the graph.
+    #: The text that the model is shown in that case. None if the message names no entity of the graph.
     knowledge_graph_refusal: NotRequired[str | None]
     #: The last question as it was understood, so that it stands alone.
     knowledge_graph_asked_as: NotRequired[str | None]
@@ -56,12 +56,14 @@ class KnowledgeGraphState(AgentState[Any]):
 
 
 class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
-    """Retrieves evidence for the user's last message, once a run, and shows it to the model of `create_agent`.
+    """Retrieve evidence for the user's last message, once per run.
 
-    The Documents stay in the state of the agent, as `knowledge_graph_documents`. Where the retriever refuses the
-    question, whatever its `on_refusal`, the reason stays there as `knowledge_graph_reason`. The model is shown it, so
-    that it can ask the user, unless the message names no entity of the graph: then it is shown nothing, since "Hello"
-    is no question about the graph.
+    The middleware shows the evidence to the model of `create_agent`.
+
+    The Documents stay in the state of the agent, as `knowledge_graph_documents`. If the retriever refuses the question,
+    whatever its `on_refusal`, the reason stays there as `knowledge_graph_reason`. The model is shown it, so that it can
+    ask the user, unless the message names no entity of the graph: then it is shown nothing, since "Hello" is no
+    question about the graph.
 
     The message may be a follow-up, such as "and who wrote it?". The state keeps the questions before it and their
     answers. If it has none, since there is no checkpointer, they are read from the earlier messages. The model is shown
@@ -70,7 +72,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
     Args:
         retriever: Any retriever of this package.
         llm: Rewrites the follow-ups that the rules of `FollowUpReader` do not understand.
-        max_tokens: The most tokens of evidence that the model is shown; None for no limit.
+        max_tokens: The most tokens of evidence that the model is shown. None for no limit.
         count_tokens: Counts them, as the model at hand does.
         prompt: In place of ours, with the placeholder `evidence`.
 
@@ -158,7 +160,10 @@ class _Search(GeneratorRunnable[Any, dict[str, Any]]):
 
 
 def _describe(refusal: RefusalError) -> str | None:
-    """Return what the model is shown if a question is refused; nothing if it names no entity of the graph."""
+    """Return the text that the model is shown if a question is refused.
+
+    None if the question names no entity of the graph.
+    """
     if isinstance(refusal, EntityLinkingError):
         return None
     return f"{REFUSED} {refusal_of(refusal)} {as_data(refusal.on_agent)}"

@@ -19,7 +19,9 @@ from kg_retrievers.questions.around import evidence_around
 
 
 def resolve(index: GraphIndex, entity: str) -> str:
-    """Return the key of an entity that is named by its key, its label or an alias, as the graph or results write it.
+    """Return the key of an entity that is named by key, label or alias.
+
+    The name is written as in the graph or in results.
 
     Case, accents and signs count only if several entities differ in nothing else.
 
@@ -42,14 +44,14 @@ def resolve(index: GraphIndex, entity: str) -> str:
 
 
 def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | None, start: int = 0) -> Neighbors:
-    """Return the facts of an entity as head or as tail, some of each relation.
+    """Return facts of an entity as head or tail, some of each relation.
 
     Args:
         index: The indexed graph.
         entity: Its key.
         limit: The most facts.
         relation: Facts of this relation alone.
-        start: How many of these facts are passed over.
+        start: How many of these facts to skip.
 
     Raises:
         InvalidArgumentError: If the entity has no fact of this relation, or not so many facts.
@@ -96,7 +98,10 @@ def described(index: GraphIndex, entity: str) -> Neighbors:
 
 
 def sort_by_words(index: GraphIndex, around: Neighbors, words: str) -> Neighbors:
-    """Return the facts and relations of an entity by how near the relation is to some words."""
+    """Return facts and relations of an entity, sorted by words.
+
+    The relations nearest to the words come first.
+    """
     if not words:
         return around
     [near] = index.nearest_relations([words], max(len(index.graph.relations), 1))
@@ -107,7 +112,7 @@ def sort_by_words(index: GraphIndex, around: Neighbors, words: str) -> Neighbors
 
 
 def _counts(graph: KnowledgeGraph, kinds: Array, is_incoming: Array) -> list[RelationCount]:
-    """Return how many facts there are of each relation, of those with most facts first."""
+    """Return how many facts each relation has, for the relations with most facts."""
     outgoing, incoming = Counter(kinds[~is_incoming].tolist()), Counter(kinds[is_incoming].tolist())
     totals = sorted((outgoing + incoming).items(), key=lambda item: (-item[1], item[0]))
     return [
@@ -117,7 +122,10 @@ def _counts(graph: KnowledgeGraph, kinds: Array, is_incoming: Array) -> list[Rel
 
 
 def _relation_ids(graph: KnowledgeGraph, key: str, relation: str, kinds: Array) -> list[int]:
-    """Return the ids of the relation that a text names, as the graph or as results write it."""
+    """Return the ids of the relation that a text names.
+
+    The name is written as in the graph or in results.
+    """
     own = {kind: graph.relations[kind] for kind in np.unique(kinds).tolist()}
     found = [kind for kind, name in own.items() if relation in (name, shown(name), readable(name))]
     if not found:
@@ -130,7 +138,9 @@ def _relation_ids(graph: KnowledgeGraph, key: str, relation: str, kinds: Array) 
 
 
 def _some_of_each(groups: Array) -> Array:
-    """Return the positions of all items: the first of each group, then the second of each, and so on.
+    """Return the positions of all items, interleaved by group.
+
+    The first item of each group comes first, then the second of each, and so on.
 
     Example:
         >>> _some_of_each(np.array([5, 5, 5, 2])).tolist()

@@ -1,4 +1,7 @@
-"""The nodes of workflows: stages of retrievers, whole retrievers, and the steps from evidence to a checked answer."""
+"""Build the nodes of workflows.
+
+They are stages of retrievers, whole retrievers, and the steps from evidence to a checked answer.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ State = Mapping[str, Any]
 #: The body of a node: from the state and the counter of its model calls to the keys it writes.
 Work = Callable[[State, CostCounter], Body[dict[str, Any]]]
 
-#: How many failed attempts are remembered, so that later attempts know what they cost.
+#: How many failed attempts are remembered, so that later attempts know their cost.
 FAILURES_KEPT = 1000
 
-#: Stands for the answer where a budget ended the run before there was evidence.
+#: Stands for the answer if a budget ended the run before there was evidence.
 STOPPED = "The run was stopped before it found an answer."
 
 #: How often the answerer is asked where citations fail.
@@ -50,7 +53,10 @@ ATTEMPTS = 2
 
 
 class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
-    """Runs its work within a budget, writes what it cost, and sends what it wrote to streams in custom mode."""
+    """Run work within a budget and record its cost.
+
+    The node sends its output to streams in custom mode.
+    """
 
     def __init__(self, name: str, work: Work, budget: Budget) -> None:
         """Take the name, the work and the budget of the whole run."""
@@ -58,7 +64,7 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
         self._failed: OrderedDict[str, Cost] = OrderedDict()  # what failed attempts cost, by task
 
     def body(self, input: State) -> Body[dict[str, Any]]:
-        """Run the work; where the budget is used up, write that instead."""
+        """Run the work, or report that the budget is used up."""
         state = {key: value for key, value in input.items() if value is not None}
         state["question"] = state.get("asked_as", state["question"])
         info = get_runtime().execution_info
@@ -90,7 +96,10 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
 def prepare(
     retriever: BaseKGRetriever, keys: Sequence[str], optional: Sequence[str]
 ) -> Callable[[State], dict[str, Any]]:
-    """Return the first node: it checks the inputs and clears what an earlier question left on the thread."""
+    """Return the first node, which checks the inputs.
+
+    It clears the values that an earlier question left on the thread.
+    """
 
     def start(state: State) -> dict[str, Any]:
         given = {key: state[key] for key in optional if state.get(key) is not None}
@@ -102,7 +111,10 @@ def prepare(
 
 
 def understand(reader: FollowUpReader) -> Work:
-    """Return the node that rewrites a follow-up so that it stands alone, unless the caller gives its entities."""
+    """Return the node that rewrites a follow-up so that it stands alone.
+
+    It does not rewrite if the caller gives the entities.
+    """
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         if "seed_entities" in state:
@@ -118,7 +130,10 @@ def understand(reader: FollowUpReader) -> Work:
 
 
 def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> Work:
-    """Return the node of a stage; it is skipped where its outcome was supplied or the run has a reason to end."""
+    """Return the node of a stage.
+
+    It is skipped if its outcome was supplied or the run has a reason to end.
+    """
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         given = {key: state[key] for key in keys if key in state}
@@ -163,7 +178,10 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
 
 
 def run_agent(agent: Runnable[Any, Any], name: str) -> Work:
-    """Return the node of an agent that is the last resort; its answer goes to the check of citations as a draft."""
+    """Return the node of an agent that is the last resort.
+
+    Its answer goes to the check of citations as a draft.
+    """
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         output = yield Call(agent.with_config(callbacks=[counter]), {"question": state["question"]})
@@ -189,7 +207,10 @@ def run_agent(agent: Runnable[Any, Any], name: str) -> Work:
 
 
 def record_refusal(state: State, retriever: object, name: str, error: RefusalError) -> dict[str, Any]:
-    """Return the update where a retriever refuses the question: the reasons of all, the most telling first."""
+    """Return the update after a retriever refuses the question.
+
+    It holds the reasons of all retrievers, the most telling first.
+    """
     before: dict[str, Reason] = state.get("refusals") or {}
     reason = read_reason(error, retriever)
     refusals = {**before, name: reason}
@@ -206,7 +227,10 @@ def record_refusal(state: State, retriever: object, name: str, error: RefusalErr
 
 
 def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
-    """Return the node that writes the text for the answerer, the triples that it numbers, and why these are unsure."""
+    """Return the node that writes the text for the answerer.
+
+    It also writes the triples that the text numbers, and why these are unsure.
+    """
 
     def run(state: State) -> dict[str, Any]:
         shown, why = show(state["documents"]), why_unsure(state["documents"])
@@ -216,9 +240,11 @@ def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str,
 
 
 def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
-    """Return the node that asks the answerer; the second time with what was wrong.
+    """Return the node that asks the answerer.
 
-    If its model sends what cannot be read, the reason is written, and the evidence answers in its place.
+    The second time, it adds the fault of the first draft.
+
+    If the reply of its model cannot be read, the node writes the reason, and the evidence answers in its place.
     """
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
@@ -244,9 +270,11 @@ def _refusals(state: State) -> dict[str, str]:
 
 
 def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> Callable[[State], dict[str, Any]]:
-    """Return the node that takes the draft as the answer, without citations of facts that were not shown.
+    """Return the node that takes the draft as the answer.
 
-    Where citations fail, it writes what is wrong with them, so that the answerer is asked again.
+    It leaves out citations of facts that were not shown.
+
+    If citations fail, it writes their fault, so that the answerer is asked again.
 
     Args:
         parse_answers: Reads the answers from a draft that is a text, by the name of the retriever that was asked last.
@@ -270,7 +298,10 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
 
 
 def citation_problem(checked: CitedAnswer, is_text: bool) -> str | None:
-    """Return what is wrong with the citations of an answer; a text need not cite."""
+    """Return the fault of an answer's citations.
+
+    A text need not cite.
+    """
     rejected = checked["rejected_citations"]
     if rejected == 1:
         return "1 citation names a fact that was not shown"
@@ -292,7 +323,10 @@ def refuse(state: State) -> dict[str, Any]:
 
 
 def final(state: State, **values: Any) -> dict[str, Any]:
-    """Return what the last node of a run writes; the turn of the question joins those before it."""
+    """Return the update of a run's last node.
+
+    The turn of the question joins the turns before it.
+    """
     ended = {**values, "draft": None, "feedback": None, "cost": cost_of(state), "turns": state.get("turns") or []}
     if asked_as := state.get("asked_as"):
         given = (state.get("seed_entities") or []) if "seed_entities" in state["given"] else []
@@ -301,7 +335,10 @@ def final(state: State, **values: Any) -> dict[str, Any]:
 
 
 def _shown_keys(state: State) -> list[str]:
-    """Return the keys of the answers in the order in which they are shown; all that are proposed if none is shown."""
+    """Return the keys of the answers in the order of display.
+
+    If none is shown, these are all proposed keys.
+    """
     documents = state.get("documents") or []
     keys = documents_answers(documents)
     labels = {key: label for one in documents for key, label in (one.metadata.get("labels") or {}).items()}

@@ -1,4 +1,7 @@
-"""Why the retrievers of a workflow refuse a question: each reason once, the most telling first."""
+"""Collect why the retrievers of a workflow refuse a question.
+
+Each reason comes once, the most telling first.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ _OTHERS = 3
 
 
 class Reason(TypedDict):
-    """Why a retriever gives no evidence, as plain data that the state of a workflow can hold.
+    """Why a retriever gives no evidence, as plain data for workflow states.
 
     Attributes:
-        rank: How telling the error is, from 0; reasons of a lower rank come first.
-        text: What the error says, without the retriever's class; its own class if it says nothing.
-        hint: What to do next.
+        rank: How telling the error is, from 0. Reasons of a lower rank come first.
+        text: The message of the error, without the retriever's class. The class of the error if it has no message.
+        hint: The next step.
     """
 
     rank: int

@@ -1,6 +1,8 @@
-"""What tools and services answer with: typed, JSON-safe, and short enough to be read by a model or shown on a page.
+"""Define the answers of tools and services.
 
-A key is as the graph has it, unless it holds what `as_data` changes.
+Results are typed, JSON-safe, and short enough for a model to read or a page to show.
+
+A key is as the graph has it, unless it holds characters that `as_data` changes.
 """
 
 from __future__ import annotations
@@ -26,19 +28,22 @@ def shorten(text: str, length: int = LONGEST) -> str:
 
 
 def shown(text: str) -> str:
-    """Return a text of a graph, a model or a user as results hold it: as data, and not too long."""
+    """Return a text of a graph, a model or a user for a result.
+
+    The text is data, and not too long.
+    """
     return as_data(shorten(text))
 
 
 #: A text that becomes `shown`.
 Text = Annotated[str, AfterValidator(shown)]
 
-#: What an operation of a question gives: a number, a date or a text, whether something holds, or several of these.
+#: The result of a question's operation: a number, a date, a text, whether something holds, or several of these.
 Scalar = bool | int | float | Text
 
 
 class Part(BaseModel):
-    """A part of a result; it has no further fields."""
+    """A part of a result, without further fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,8 +69,8 @@ class Named(Part):
     """An entity, or an answer that is none.
 
     Attributes:
-        key: The key of the entity; absent for an answer that is no entity of the graph.
-        label: What it is called.
+        key: The key of the entity. Absent for an answer that is no entity of the graph.
+        label: Its name.
     """
 
     key: Text | None = None
@@ -78,7 +83,7 @@ class Fact(Part):
     Attributes:
         triple: Head, relation and tail, in stored direction, by entity key.
         text: The fact in words.
-        sources: Where it is from, if the graph says so.
+        sources: The origins of the fact, if the graph records them.
         attributes: Its attributes, such as a role or a time, in words.
     """
 
@@ -89,7 +94,10 @@ class Fact(Part):
 
 
 class CitedFact(Fact):
-    """A fact that an answer rests on; the answer cites it by its `number`, from 1."""
+    """A fact that an answer rests on.
+
+    The answer cites it by its `number`, from 1.
+    """
 
     number: int
 
@@ -98,8 +106,8 @@ class Refusal(Part):
     """Why a question is not answered.
 
     Attributes:
-        reason: What was not understood or not found, and what came nearest.
-        next_step: What to do next.
+        reason: The words that were not understood or not found, and the nearest matches.
+        next_step: The next action to take.
     """
 
     reason: Text
@@ -107,10 +115,10 @@ class Refusal(Part):
 
 
 class Result(Part):
-    """What every tool and service answers with.
+    """The base of all answers of tools and services.
 
     Attributes:
-        further: How an agent sees what was left out.
+        further: How an agent sees the items that were left out.
         left_out: How many items of lists were left out, so that the answer is short enough.
         truncated: Whether a limit ended the search, so that there may be more.
     """
@@ -121,7 +129,7 @@ class Result(Part):
     truncated: bool = False
 
     def go_on(self) -> str:
-        """Return how an agent sees what was left out."""
+        """Return how an agent sees the items that were left out."""
         return self.further
 
 
@@ -129,14 +137,14 @@ class Answer(Result):
     """An answer, or why there is none.
 
     Attributes:
-        answer: The answer in one text; if there is none, this says so.
+        answer: The answer in one text. If there is none, this says so.
         answers: The answers one by one.
         citations: The facts that the answer rests on.
         explanation: How the facts answer the question.
-        supported: Whether each answer stands in a cited fact; absent if not known.
-        confidence: How likely the answers are right, from 0 to 1; absent if not known.
-        value: What an operation gave, as a count; absent where there was none.
-        refusal: Why there is no answer, and what to do next.
+        supported: Whether each answer stands in a cited fact. Absent if not known.
+        confidence: How likely the answers are right, from 0 to 1. Absent if not known.
+        value: The result of an operation, such as a count. Absent without an operation.
+        refusal: Why there is no answer, and the next step.
     """
 
     further = "Ask about fewer things, or call facts for all facts of one entity and relation."
@@ -157,7 +165,7 @@ class FoundEntity(Named):
     Attributes:
         types: Its types.
         aliases: Its further names.
-        facts: How many facts it has; absent if a database holds them.
+        facts: How many facts it has. Absent if a database holds them.
     """
 
     types: list[Text] = []
@@ -170,8 +178,8 @@ class FoundEntities(Result):
 
     Attributes:
         asked: The text.
-        entities: Those that it names, perhaps misspelt or in part; the likeliest first.
-        nearest: Those whose names are nearest, but that it does not name.
+        entities: The entities that it names, perhaps misspelt or in part, the likeliest first.
+        nearest: The entities with the nearest names that it does not name.
     """
 
     further = "Call search_entities with more of the name, with a type, or with a greater limit."
@@ -213,7 +221,7 @@ class Counted(Part):
 
 
 class RelationSummary(Part):
-    """What a relation joins.
+    """The facts, types and range of one relation.
 
     Attributes:
         relation: Its name.
@@ -233,16 +241,16 @@ class RelationSummary(Part):
 
 
 class SchemaSummary(Result):
-    """What is in a graph.
+    """The contents of a graph.
 
     Attributes:
-        entities: The number of entities; absent if a database holds the graph.
-        facts: The number of facts; absent if a database does not count them.
+        entities: The number of entities. Absent if a database holds the graph.
+        facts: The number of facts. Absent if a database does not count them.
         relation_count: The number of relations.
         type_count: The number of types.
-        relations: Those with most facts first.
+        relations: The relations, most facts first.
         types: The types of entities, the most frequent first.
-        sources: Where the facts are from.
+        sources: The origins of the facts.
         attributes: The attributes of facts.
         methods: The methods that questions can be asked by.
     """
@@ -275,7 +283,10 @@ class RelationCount(Part):
 
 
 class NeighborFact(Fact):
-    """A fact of an entity; `other` is what the entity at the other end is called."""
+    """A fact of an entity.
+
+    `other` is the name of the entity at the other end.
+    """
 
     other: Text
 
@@ -287,10 +298,10 @@ class Neighbors(Result):
         entity: The entity.
         types: Its types.
         aliases: Its further names.
-        total: How many facts it has; with a relation given, of this relation.
+        total: How many facts it has. With a relation given, how many of this relation.
         facts: Some of each relation.
         relations: How many facts it has of each relation.
-        start: How many facts come before these; absent if some are chosen.
+        start: How many facts come before these. Absent if some are chosen.
     """
 
     further = "Call facts with this entity, and with a relation, for all of its facts."
@@ -304,5 +315,5 @@ class Neighbors(Result):
     start: int | None = None
 
     def go_on(self) -> str:
-        """Return how an agent sees what was left out."""
+        """Return how an agent sees the items that were left out."""
         return self.further if self.start is None else f"Call facts again with start={self.start + len(self.facts)}."

@@ -1,4 +1,7 @@
-"""Routes each question to the retriever that suits it, and on to the next where that one finds nothing."""
+"""Route each question to the retriever that suits it.
+
+If that retriever finds nothing, the question goes on to the next.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from kg_retrievers.questions.question_forms.grammar import read_form
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")
 
-#: From a question to the name of the retriever to ask, or to several, in order; None for the order by the rules.
+#: From a question to the name of the retriever to ask, or to several names, in order. None for the order by the rules.
 Choice = Runnable[str, Any] | Callable[[str], str | Sequence[str] | None]
 
 
@@ -37,7 +40,7 @@ class RouterState(AnswerState, total=False):
     Attributes:
         methods: The names of the methods in the order in which they are asked.
         tried: How many of them were asked.
-        routed_by: What made this order: the rule that applied, or "choose".
+        routed_by: The origin of this order: the rule that applied, or "choose".
     """
 
     methods: list[str] | None
@@ -46,14 +49,17 @@ class RouterState(AnswerState, total=False):
 
 
 class RouterOutput(WorkflowOutput, total=False):
-    """The output of a router: that of a workflow, and how the order of the retrievers was decided."""
+    """The output of a router.
+
+    It is the output of a workflow, and how the order of the retrievers was decided.
+    """
 
     methods: list[str]
     routed_by: str
 
 
 def question_shape(question: str, entities: int) -> QuestionShape:
-    """Return the shape of a question that names this number of entities of the graph.
+    """Return the shape of a question that names this number of entities.
 
     Example:
         >>> question_shape("Describe the films of Wes Anderson.", 1), question_shape("Who directed Her?", 1)
@@ -66,7 +72,10 @@ def question_shape(question: str, entities: int) -> QuestionShape:
 
 
 def _linked(index: GraphIndex, question: str, seeds: Sequence[str]) -> list[QuestionEntity]:
-    """Return the entities that are given, or that a question mentions, which may be none."""
+    """Return the entities that are given, or that a question mentions.
+
+    There may be none.
+    """
     try:
         return question_entities(linker_of(index), question, seeds)
     except EntityLinkingError:
@@ -89,28 +98,29 @@ def build_router(
 ) -> Workflow:
     """Return a workflow that sends a question to the retriever that suits it.
 
-    `prepare`, `understand`, `route`, then the retrievers, each a node of its name, until one finds evidence; then as in
-    `build_workflow`. The order of the retrievers is decided by `choose`, or by rules: the entities that are linked in
-    the question, or given, and its words tell its shape (`question_shape`); retrievers whose `suits` holds that shape
-    come first, in the order given. A question that needs an operation by its form, and no description, goes first
-    to those whose `operations` says that they carry it out. `routed_by` in the state tells which rule applied.
+    The nodes are `prepare`, `understand`, `route`, then the retrievers, each a node of its name, until one finds
+    evidence. The rest is as in `build_workflow`. `choose`, or rules, decide the order of the retrievers. For the rules,
+    the entities that are linked in the question, or given, and its words define its shape (`question_shape`).
+    Retrievers whose `suits` holds that shape come first, in the order given. A question that needs an operation by its
+    form, and no description, goes first to the retrievers whose `operations` says that they carry it out. `routed_by`
+    in the state names the rule that applied.
 
     Args:
-        retrievers: The retrievers by name, on one graph; names are those of the nodes.
+        retrievers: The retrievers by name, on one graph. Their names become the names of the nodes.
         answerer: As in `build_workflow`.
-        choose: A function or a Runnable, such as a prompt and a language model, from the question to the name of the
-            retriever to ask, or to several, in order; to None for the order by the rules.
+        choose: A function or a Runnable, such as a prompt and a language model. It takes the question and returns the
+            name of the retriever to ask, several names in order, or None for the order by the rules.
         llm: As in `build_workflow`, and so are all further arguments.
         evidence_style: How the answerer is shown the evidence.
         max_tokens: The most tokens of evidence that the answerer is shown.
         count_tokens: Counts them.
-        budget: Ends a run with what it has.
+        budget: Limits of a run. At a limit, the run ends with the results that it has.
         retry: How nodes that call a model are tried again.
         checkpointer: Keeps the state of each thread.
-        interrupt_before: The nodes to stop before; "route" and the names of the retrievers among them.
+        interrupt_before: The nodes to stop before, including "route" and the names of the retrievers.
 
     Raises:
-        InvalidArgumentError: If there are no retrievers, or a name is that of another node.
+        InvalidArgumentError: If there are no retrievers, or a retriever has the name of another node.
     """
     _check(retrievers)
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_router")

@@ -26,7 +26,7 @@ class Spending(Cost):
 
     Attributes:
         node: The node.
-        run: The run that paid; what a node takes from a cache was paid by another one.
+        run: The run that paid. Another run paid for results that a node takes from a cache.
     """
 
     node: str
@@ -40,33 +40,33 @@ class AnswerState(TypedDict, total=False):
 
     Attributes:
         asked_as: The question as it was understood, so that it stands alone: other than the question if that is a
-            follow-up. None if it was not clear what it refers to.
+            follow-up. None if the reference of a follow-up was not clear.
         turns: The last questions of the thread that were understood, with their answers. An input, too, for callers
             that keep the conversation themselves.
         evidence: The text that the answerer is shown.
         citable: The triples that this text numbers, the first of them being `[1]`.
         draft: The answer before its citations are checked.
-        feedback: What was wrong with it, if it is asked for once more.
+        feedback: The fault of the draft, if an answer is asked for once more.
         attempts: How many drafts there were.
         answer: The answer as a text.
-        answers: The answers one by one, those of a text as the retriever's `parse_answers` reads them; until there is
-            an answer, the keys of the entities that the retriever proposes.
+        answers: The answers one by one. The retriever's `parse_answers` reads the answers of a text. Until there is an
+            answer, the keys of the entities that the retriever proposes.
         explanation: How the facts answer the question.
-        citations: The facts that the answer rests on; only facts that were shown.
+        citations: The facts that the answer rests on, among the facts that were shown.
         rejected_citations: How many citations of the last draft were left out, since their facts were not shown.
-        supported: Whether the name of every answer stands in a fact that is cited, or, where an operation gave a value,
-            every answer agrees with it; None where no names are known.
-        value: What an operation gave; None where there was no operation.
-        retriever: The retriever that found the documents, or was the last to find none: its class, with "-2" behind it
-            for a fallback of the same class; or its name in a router.
+        supported: Whether the name of every answer stands in a fact that is cited. If an operation gave a value,
+            whether every answer agrees with it. None if no names are known.
+        value: The result of an operation. None without an operation.
+        retriever: The retriever that found the documents, or was the last to find none. It is given by its class, with
+            "-2" behind it for a fallback of the same class, or by its name in a router.
         reason: Why there is no answer, or no citation.
         refusals: Why each retriever that was asked refused the question, by its name as in `retriever`.
-        refusal: What is answered where no retriever finds evidence; it fits the reason.
-        stopped: Which budget ended the run early; None if none did.
-        given: The inputs that the caller gave, beside the question.
+        refusal: The answer if no retriever finds evidence. It fits the reason.
+        stopped: Which budget ended the run early. None if none did.
+        given: The inputs that the caller gave, except the question.
         run: A name of this run.
-        spending: What each node cost, this run's and what was cached.
-        cost: What this run cost.
+        spending: The cost of each node, in this run or in the run that filled the cache.
+        cost: The cost of this run.
     """
 
     asked_as: str | None
@@ -95,7 +95,10 @@ class AnswerState(TypedDict, total=False):
 
 
 class WorkflowOutput(TypedDict, total=False):
-    """The output of a workflow; see `AnswerState` and `RetrievalState`."""
+    """The output of a workflow.
+
+    See `AnswerState` and `RetrievalState`.
+    """
 
     question: str
     asked_as: str | None
@@ -115,7 +118,9 @@ class WorkflowOutput(TypedDict, total=False):
 
 
 def state_types(name: str, retrieval: type, further: type = AnswerState) -> tuple[type, type, tuple[str, ...]]:
-    """Return the state and the input of a workflow over a retriever's state, and the names of its optional inputs.
+    """Return the state and input types of a workflow over a retriever's state.
+
+    Also return the names of its optional inputs.
 
     Raises:
         InvalidArgumentError: If the retriever's state has a key that the workflow needs for itself.
@@ -137,17 +142,17 @@ def state_types(name: str, retrieval: type, further: type = AnswerState) -> tupl
 
 @checked_dataclass
 class Budget:
-    """Limits what a run may use. When it is used up, the run ends with what it has, and says so.
+    """Limits of a run. When a limit is reached, the run ends with the results that it has, and says so.
 
     None stands for any amount.
 
     Args:
         llm_calls: Calls of language models. Never exceeded, also not by attempts that failed, except that a run that
             goes on in another process knows nothing of the failed attempts of the first.
-        tokens: Tokens of prompts and replies; the call that passes the limit is the last one.
-        seconds: Wall time of the nodes and of pauses between their attempts, without what a person takes. A call that
-            is under way then is cut off: a request that can be cancelled is, any other ends later, in a thread of its
-            own.
+        tokens: Tokens of prompts and replies. The call that passes the limit is the last one.
+        seconds: Wall time of the nodes and of pauses between their attempts, without the time that a person takes. A
+            call that is under way then is cut off. A request that can be cancelled is cancelled, and any other call
+            ends later, in a thread of its own.
 
     Raises:
         InvalidArgumentError: If a limit is negative, or no number.
@@ -158,7 +163,7 @@ class Budget:
     seconds: float | None = Field(default=None, ge=0)
 
     def counter(self, cost: Cost) -> CostCounter:
-        """Return a counter that allows what is left.
+        """Return a counter that allows the rest of the budget.
 
         Raises:
             BudgetError: If there is no time left.
@@ -172,7 +177,10 @@ class Budget:
         )
 
     def deadline(self, cost: Cost) -> AbstractContextManager[None]:
-        """Return a block in which calls end when the seconds that are left after a cost are over."""
+        """Return a block that limits calls to the remaining seconds.
+
+        These are the seconds that are left after a cost.
+        """
         left = None if self.seconds is None else self.seconds - cost["seconds"]
         return deadline(left, lambda: BudgetError(f"the budget of {self.seconds:g} seconds is used up."))
 

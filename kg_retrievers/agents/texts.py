@@ -1,4 +1,7 @@
-"""Results as texts for a model: what comes from the graph stands in a frame, as data."""
+"""Write results as texts for a model.
+
+Everything that comes from the graph stands in a frame, as data.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.graph.verbalize import readable
 
-#: Gives what stands before a fact, such as "[3] ".
+#: Gives the text before a fact, such as "[3] ".
 Mark = Callable[[results.Fact], str]
 
 
@@ -20,7 +23,10 @@ def _own_number(fact: results.Fact) -> str:
 
 
 def text_of(result: results.Result, mark: Mark = _own_number) -> str:
-    """Return a result as a text, with all that comes from the graph in the frame of `TOOL_MESSAGE`."""
+    """Return a result as a text.
+
+    Everything that comes from the graph stands in the frame of `TOOL_MESSAGE`.
+    """
     lines = [*_lines(result, mark)]
     if result.truncated:
         lines.append("(A limit ended the search; there may be more.)")

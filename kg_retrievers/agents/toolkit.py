@@ -90,7 +90,7 @@ NEAR_RELATIONS, NEAR_TYPES = 15, 5
 #: The most rows of a query.
 MOST_ROWS = 200
 
-#: How many names near to a text are looked at, and how many if those of other types are left out.
+#: How many of the names nearest to a text are examined, without and with a filter by type.
 NEAR_NAMES, NEAR_NAMES_OF_TYPE = 16, 256
 
 #: How many names `search_entities` shows that the text does not name.
@@ -159,7 +159,9 @@ def _checked(tool: Callable[P, R]) -> Callable[P, R]:
 
 
 class KnowledgeGraphToolkit(BaseToolkit):
-    """Tools by which an agent reads a graph: LangChain's, which LangGraph, LlamaIndex and MCP take, too.
+    """Tools by which an agent reads a graph.
+
+    They are tools of LangChain, which LangGraph, LlamaIndex and MCP take, too.
 
     Each tool has the name of a method, which returns the result as a typed object. The message of a tool is the same as
     a text of at most `max_tokens`, in which everything from the graph stands in a frame, as data. Its artifact is the
@@ -226,14 +228,17 @@ class KnowledgeGraphToolkit(BaseToolkit):
             raise InvalidArgumentError(f"{who}: {reasons(error)}") from None
 
     def get_tools(self) -> list[BaseTool]:
-        """Return the tools; `run_query` is among them if there is a database in which it may run."""
+        """Return the tools.
+
+        `run_query` is among them if there is a database in which it may run.
+        """
         return [self._tool(name) for name in DESCRIPTIONS if name != "run_query" or self._has_queries]
 
     # --- the tools ----------------------------------------------------------------------------------------------------
 
     @_checked
     def search_entities(self, text: _Text = "", type: _Type = None, limit: _Few = 10) -> FoundEntities:
-        """Find the entities that a text may mean, or those of a type.
+        """Find the entities that a text may mean, or the entities of a type.
 
         Raises:
             InvalidArgumentError: If neither is given, or there is no such type.
@@ -263,7 +268,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
     @_checked
     def describe_entity(self, entity: Entity) -> Neighbors:
-        """Show what an entity is: types, other names, its most telling facts, and counts of its relations.
+        """Describe an entity.
+
+        The result holds types, other names, its most telling facts, and counts of its relations.
 
         Raises:
             EntityLinkingError: If nothing has this name, or several entities have.
@@ -274,7 +281,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
     def relations_of(
         self, entity: _Text | SkipJsonSchema[None] = None, words: _Words = ""
     ) -> Neighbors | SchemaSummary:
-        """Show the relations of an entity, or those of the graph; with words, the nearest first.
+        """Show the relations of an entity or of the graph.
+
+        With words, the nearest relations come first.
 
         Raises:
             EntityLinkingError: If nothing has this name, or several entities have.
@@ -288,7 +297,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
     @_checked
     def facts(self, entity: Entity, relation: Relation = None, limit: Limit = 50, start: _Start = 0) -> Neighbors:
-        """List the facts of an entity, as head or tail, some of each relation first.
+        """List the facts of an entity, as head or tail.
+
+        Some facts of each relation come first.
 
         Raises:
             EntityLinkingError: If nothing has this name, or several entities have.
@@ -301,7 +312,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         """Find the shortest chains of facts that join each two of some entities.
 
         Raises:
-            EntityLinkingError: If nothing has one of these names, or several entities have.
+            EntityLinkingError: If nothing has one of the given names, or several entities have it.
             NoEvidenceError: If no chain joins them.
         """
         keys = list(dict.fromkeys(resolve(self.index, one) for one in entities))
@@ -318,7 +329,10 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
     @_checked
     def ask(self, question: QuestionText) -> Answer:
-        """Answer a question, with the facts that the answer rests on; a refusal is an answer, too."""
+        """Answer a question, with the facts that the answer rests on.
+
+        A refusal is an answer, too.
+        """
         try:
             documents = self.retriever.invoke(question, on_refusal="raise")
         except RefusalError as refusal:
@@ -334,7 +348,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
         absent: _Absent = [],  # noqa: B006
         operation: _Operation = None,
     ) -> Answer:
-        """Find all that fits a pattern, written as `parse_pattern` reads it; its names and relations are exact.
+        """Find all that fits a pattern, written as `parse_pattern` reads it.
+
+        Its names and relations are exact.
 
         Raises:
             PatternError: If the pattern cannot be read, or names a relation or a type that the graph lacks, or if its
@@ -390,7 +406,10 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
     @property
     def retriever(self) -> BaseKGRetriever:
-        """The retriever that `ask` asks; it is built once."""
+        """The retriever that `ask` asks.
+
+        It is built once.
+        """
         if not isinstance(self.method, str):
             return self.method
         method = registry.find_method(self.method)
@@ -418,7 +437,10 @@ class KnowledgeGraphToolkit(BaseToolkit):
         return answer_of(checked.invoke(given), documents)
 
     def _named(self, text: str, k: int) -> tuple[list[str], list[str]]:
-        """Return the keys of what a text names, perhaps misspelt or in part, and of what has a name near to it."""
+        """Return the keys of entities that a text names, and of names near to it.
+
+        The text may misspell a name or give a part of it.
+        """
         try:
             mentions = linker_of(self.index).link(text)
         except EntityLinkingError:
@@ -454,7 +476,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         )
 
     def _exact(self, pattern: Pattern) -> Pattern:
-        """Return a pattern whose entities are keys, and whose kinds are types of the graph.
+        """Return a pattern with keys as entities and the graph's types as kinds.
 
         Raises:
             EntityLinkingError: If it names an entity that the graph lacks, or that several entities are called.
@@ -473,7 +495,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
         return Pattern.from_dict(_with_types(pattern.with_known(terms).to_dict(), types))
 
     def _check_kinds(self, pattern: Pattern, types: Mapping[str, str]) -> None:
-        """Check the kinds of unknowns, unless they stand for anything, or for tails of a relation that have no types.
+        """Check the kinds of unknowns.
+
+        Unknowns that stand for anything, or for tails of a relation without types, pass.
 
         Raises:
             PatternError: If the graph has types, and one of the kinds is none.
@@ -517,7 +541,10 @@ class KnowledgeGraphToolkit(BaseToolkit):
         )
 
     def _words(self) -> Mapping[str, str]:
-        """Return what the descriptions say of the graph: its most frequent relations and types, as data."""
+        """Return the words of the descriptions for the graph, as data.
+
+        These are its most frequent relations and types.
+        """
 
         def make() -> dict[str, str]:
             graph = self.index.whole.graph
@@ -536,14 +563,17 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
 
 def error_text(name: str, error: KGRetrieversError) -> str:
-    """Return what an error of a tool says, and what to do next, as data; of a long text the beginning and the end."""
+    """Return the message of a tool's error, and the next step, as data.
+
+    A long text keeps its beginning and its end.
+    """
     refusal = told(error)
     text = f"{name}: {refusal.reason.removeprefix(f'{name}: ')} Next step: {refusal.next_step}"
     return as_data_lines(text if len(text) <= MOST_OF_ERROR else f"{text[:500]} ... {text[-400:]}")
 
 
 def wrong_arguments(name: str, error: Any) -> str:
-    """Return what is wrong with the arguments of a tool, which it takes, and what to do next."""
+    """Return the fault of a tool's arguments, the arguments that it takes, and the next step."""
     wrong = shorten(reasons(error), MOST_OF_ERROR)
     return as_data_lines(f"{name}: {wrong} It takes {_takes(name)}. Next step: Correct this, and call {name} again.")
 
@@ -597,7 +627,10 @@ def _facts_of(document: Document) -> list[Fact]:
 
 
 def _cell(value: Any, labels: Mapping[str, str]) -> Any:
-    """Return a value of a row as plain data: an entity by its name, facts in words."""
+    """Return a value of a row as plain data.
+
+    An entity becomes its name, and facts become words.
+    """
     if isinstance(value, EntityNode):
         return labels.get(value.key, value.key)
     if isinstance(value, Relationship | Path):
@@ -610,7 +643,10 @@ def _cell(value: Any, labels: Mapping[str, str]) -> Any:
 
 
 def _with_types(data: Any, types: Mapping[str, str]) -> Any:
-    """Return a pattern as `Pattern.to_dict` writes it; kinds of unknowns are types of the graph, or left out."""
+    """Return a pattern as `Pattern.to_dict` writes it.
+
+    Kinds of unknowns become types of the graph, or are left out.
+    """
     if isinstance(data, Mapping):
         kept = {name: _with_types(value, types) for name, value in data.items()}
         if "unknown" in data and (kind := kept.pop("type", None)) is not None:

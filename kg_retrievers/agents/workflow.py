@@ -42,22 +42,25 @@ _worth_it: Any = RetryPolicy().retry_on
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether another attempt may help; none does where this package has raised an error of its own."""
+    """Tell whether another attempt may help.
+
+    None helps if this package has raised an error of its own.
+    """
     return not isinstance(error, KGRetrieversError) and bool(_worth_it(error))
 
 
 #: How nodes that call a model are tried again by default: three times, unless the error says that it is of no use.
 RETRY = RetryPolicy(retry_on=_may_pass)
 
-#: The nodes of every workflow beside those that retrieve.
+#: The nodes of every workflow, except the nodes that retrieve.
 NODES = ("prepare", "understand", "verbalize", "answer", "check_citations", "refuse")
 
 
 class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled LangGraph graph with checked inputs.
 
-    It refuses inputs that it does not know, starts each question of a thread clean, and checks what a person writes
-    into the state of an interrupted run (`update_state`).
+    It refuses inputs that it does not know, starts each question of a thread clean, and checks values that a person
+    writes into the state of an interrupted run (`update_state`).
     """
 
     def __init__(self, *, retriever: BaseKGRetriever, optional_inputs: Sequence[str], **compiled: Any) -> None:
@@ -66,19 +69,21 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         self.retriever, self.optional_inputs = retriever, optional_inputs
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """Stream as LangGraph does; see there for the modes."""
+        """Stream as LangGraph does, in the same modes."""
         return super().stream(self._whole_input(input, config), config, **kwargs)
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
-        """Stream as LangGraph does; see there for the modes."""
+        """Stream as LangGraph does, in the same modes."""
         return super().astream(self._whole_input(input, config), config, **kwargs)
 
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        """Check the values, then update as LangGraph does; `update_state` calls it.
+        """Check the values, then update as LangGraph does.
+
+        `update_state` calls it.
 
         Raises:
-            InvalidArgumentError: If a key is not to be edited, or not any more, or a value is out of range; other
-                errors of this package where a value cannot be read, as a `PatternError`.
+            InvalidArgumentError: If a key is not to be edited, or not any more, or a value is out of range. If a value
+                cannot be read, other errors of this package are possible, such as a `PatternError`.
         """
         return super().bulk_update_state(config, self._checked(supersteps, self.get_state(config)))
 
@@ -89,7 +94,10 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         return await super().abulk_update_state(config, self._checked(supersteps, await self.aget_state(config)))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Show the nodes as Mermaid text; LangGraph would have a server on the network draw it."""
+        """Show the nodes as Mermaid text.
+
+        LangGraph would have a server on the network draw it.
+        """
         mermaid = self.get_graph().draw_mermaid()
         return {"text/plain": repr(self), "text/markdown": f"```mermaid\n{mermaid}\n```"}
 
@@ -155,7 +163,10 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 class WorkflowBuilder:
-    """Adds nodes to a graph that answers questions; `build_workflow` and `build_router` differ in how they retrieve."""
+    """Add nodes to a graph that answers questions.
+
+    `build_workflow` and `build_router` differ in how they retrieve.
+    """
 
     def __init__(
         self,
@@ -184,7 +195,10 @@ class WorkflowBuilder:
         )
 
     def add(self, name: str, work: Work, calls_model: bool) -> None:
-        """Add a node that works within the budget; one that calls a model is tried again."""
+        """Add a node that works within the budget.
+
+        A node that calls a model is tried again.
+        """
         node: Runnable[Any, Any] = BudgetedNode(name, work, self.budget)
         self.graph.add_node(name, node, retry_policy=self.retry if calls_model else None)
 
@@ -194,11 +208,13 @@ class WorkflowBuilder:
         self.graph.add_node(name, node)
 
     def add_beginning(self, retriever: BaseKGRetriever, llm: BaseLanguageModel[Any] | None, after: str) -> None:
-        """Add the nodes before retrieval: prepare, and understand, after which unclear follow-ups are refused.
+        """Add the nodes before retrieval: prepare, and understand.
+
+        After understand, unclear follow-ups are refused.
 
         Args:
-            retriever: Checks the inputs; follow-ups are understood by its graph.
-            llm: Rewrites the follow-ups that the rules do not understand; the answerer's model by default.
+            retriever: Checks the inputs. Its graph serves to understand follow-ups.
+            llm: Rewrites the follow-ups that the rules do not understand. By default, the answerer's model.
             after: The node after them.
         """
         model = llm or (self.answerer.llm if isinstance(self.answerer, LLMCitedAnswerer) else None)
@@ -211,7 +227,9 @@ class WorkflowBuilder:
         )
 
     def add_fallback(self, fallback: BaseKGRetriever | CompiledStateGraph[Any, Any, Any, Any], name: str) -> None:
-        """Add the node of a second retriever, called by its name in the state, or of an agent.
+        """Add the node of a second retriever or of an agent.
+
+        The node has the name of the retriever in the state.
 
         Raises:
             InvalidArgumentError: If it is neither.
@@ -233,13 +251,15 @@ class WorkflowBuilder:
         count_tokens: Callable[[str], int],
         retrievers: Mapping[str, BaseKGRetriever],
     ) -> None:
-        """Add the nodes after retrieval: verbalize, answer and check_citations; and refuse, for runs without documents.
+        """Add the nodes after retrieval.
+
+        These are verbalize, answer and check_citations, and refuse for runs without documents.
 
         Args:
             style: How the answerer is shown the evidence.
             max_tokens: The most tokens of evidence that it is shown.
             count_tokens: Counts them.
-            retrievers: The retrievers by their names in the state; they read the answers from a text.
+            retrievers: The retrievers by their names in the state. They read the answers from a text.
 
         Raises:
             InvalidArgumentError: If the style is unknown, or numbers no facts for an answerer that cites them.
@@ -293,7 +313,10 @@ class WorkflowBuilder:
 
 
 def _after_search(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return where a workflow goes behind a search: an unsure result goes on to the fallback, too."""
+    """Return the choice of the node after a search.
+
+    An unsure result goes on to the fallback, too.
+    """
 
     def route(state: Mapping[str, Any]) -> str:
         documents = state.get("documents")
@@ -320,37 +343,39 @@ def build_workflow(
     checkpointer: Checkpointer = None,
     interrupt_before: Sequence[str] = (),
 ) -> Workflow:
-    """Return the workflow of a retriever: its stages as nodes of the same names, then an answer with citations.
+    """Return the workflow of a retriever.
 
-    `prepare`, `understand`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if
-    given, else `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown
-    never reaches the final state. A question that the retriever refuses is answered by `NO_ANSWER`, `NOT_UNDERSTOOD` or
-    `SEARCH_ENDED` (see `answer_chain`), with the reason in the state, whatever its `on_refusal`. The answers of a text
-    are read by the retriever's `parse_answers`.
+    Its stages become nodes of the same names, and an answer with citations follows.
+
+    The nodes are `prepare`, `understand`, the stages, `verbalize`, `answer` and `check_citations`. Without evidence,
+    `fallback` follows if given, else `refuse`. A draft whose citations fail is asked for once more. A citation of a
+    fact that was not shown never reaches the final state. A question that the retriever refuses is answered by
+    `NO_ANSWER`, `NOT_UNDERSTOOD` or `SEARCH_ENDED` (see `answer_chain`), with the reason in the state, whatever its
+    `on_refusal`. The answers of a text are read by the retriever's `parse_answers`.
 
     With a checkpointer, later questions of a thread may be follow-ups, such as "and who wrote it?". `asked_as` in the
     output says how the question was understood. If that is not clear, it is refused with the options.
 
-    Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and what a stage
-    writes, which is then skipped. Its output is a `WorkflowOutput`.
+    Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and the output
+    of a stage, which is then skipped. Its output is a `WorkflowOutput`.
 
     Args:
         retriever: Any retriever of this package.
-        answerer: An answerer with citations or without; or a language model, for `LLMCitedAnswerer(llm)`; or None for
-            the entities that the best evidence proposes, without a model.
+        answerer: An answerer with citations or without, a language model, for `LLMCitedAnswerer(llm)`, or None for the
+            entities that the best evidence proposes, without a model.
         fallback: Asked if the retriever finds nothing: a retriever, or an agent such as `explore_agent(...)`, whose
             answer is checked and taken as it is.
-        llm: Rewrites the follow-ups that the rules of `FollowUpReader` do not understand; the language model of the
-            answerer by default.
+        llm: Rewrites the follow-ups that the rules of `FollowUpReader` do not understand. By default, the language
+            model of the answerer.
         evidence_style: How the answerer is shown the evidence: "numbered" triples, to be cited, or "documents" in the
-            words of the retriever; see `show_evidence`.
-        max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
+            words of the retriever. See `show_evidence`.
+        max_tokens: The most tokens of evidence that the answerer is shown. None for no limit.
         count_tokens: Counts them, as the model at hand does.
-        budget: Ends a run with what it has.
-        retry: How nodes that call a model are tried again; None for never. By default LangGraph's rules say which
+        budget: Limits of a run. At a limit, the run ends with the results that it has.
+        retry: How nodes that call a model are tried again. None for never. By default LangGraph's rules say which
             errors are worth it: limits and failures of servers are, Python's own `TimeoutError` is not.
         checkpointer: Keeps the state of each thread.
-        interrupt_before: The nodes to stop before, so that a person can look at the state and edit it; needs a
+        interrupt_before: The nodes to stop before, so that a person can look at the state and edit it. It needs a
             checkpointer.
 
     Raises:

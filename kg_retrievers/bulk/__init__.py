@@ -1,4 +1,7 @@
-"""Work on many batches: in this process, in several of this machine, or on a cluster."""
+"""Work on many batches.
+
+The batches run in this process, in several processes of this machine, or on a cluster.
+"""
 
 from kg_retrievers.bulk.workers import LocalWorkers as LocalWorkers
 from kg_retrievers.bulk.workers import Workers as Workers

@@ -29,17 +29,19 @@ PATIENCE = 10.0
 
 
 class RayWorkers:
-    """Processes that Ray runs, on a cluster or on this machine; to be used in a `with` block, which ends them.
+    """Run Ray processes on a cluster or on this machine.
+
+    Use it in a `with` block, which ends the processes.
 
     Ray starts a worker again if it ends, on another machine if need be, and gives it its batches once more, at most
     `RETRIES` times. Each worker keeps one processor for itself. Ray sends the work to each worker, with the keys of a
     language model. This package and the folder of an index, under the same path, must be on every machine.
 
     Args:
-        address: The address of a running cluster, such as `10.0.0.1:6379`, of which this machine is a part; or "auto"
-            for the one that runs here. None starts Ray on this machine, unless it runs in this process already.
-        workers: How many processes; None for as many as the cluster has processors. If the cluster has room for fewer,
-            the others join when there is room.
+        address: The address of a running cluster that includes this machine, such as `10.0.0.1:6379`, or "auto" for the
+            cluster that runs here. None starts Ray on this machine, unless it runs in this process already.
+        workers: How many processes. None starts as many as the cluster has processors. If the cluster has room for
+            fewer, the others join when there is room.
 
     Raises:
         MissingExtraError: If Ray is not installed.
@@ -73,7 +75,10 @@ class RayWorkers:
         self._started = False
 
     def map_batches(self, work: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Yield what some work gives for each batch, in order; see `Workers`."""
+        """Yield the result of some work for each batch, in order.
+
+        See `Workers`.
+        """
         waiting: deque[Any] = deque()
         try:
             for number, batch in enumerate(batches):
@@ -94,7 +99,7 @@ class RayWorkers:
                 ray.cancel(future)
 
     def _opened(self, work: Callable[[Any], Any]) -> list[Any]:
-        """Return processes that hold this work; end those that hold other work."""
+        """Return processes that hold this work, and end processes that hold other work."""
         if not self._actors or self._work != work:
             self._end()
             self._connect()
@@ -165,7 +170,7 @@ def _result_of(future: Any) -> Any:
 
 
 def check_address(address: str) -> tuple[str, int] | None:
-    """Return the host and the port of an address; None for "auto".
+    """Return the host and the port of an address, or None for "auto".
 
     Raises:
         InvalidArgumentError: If it is none.
@@ -177,7 +182,9 @@ def check_address(address: str) -> tuple[str, int] | None:
 
 
 def check_reached(address: str) -> None:
-    """Check that somebody listens at an address, for which Ray itself would wait for minutes.
+    """Check that a server listens at an address.
+
+    Ray itself would wait for minutes.
 
     Raises:
         WorkersError: If nobody does.

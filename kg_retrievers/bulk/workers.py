@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 #: How many batches for each worker are ahead of the first one that is not done, at most.
 AHEAD = 4
 
-#: The work of this process, where it is a worker.
+#: The work of this process, if it is a worker.
 _WORK: list[Callable[[Any], Any]] = []
 
 
@@ -26,12 +26,12 @@ class Workers(Protocol):
     """Processes that share work on batches: `LocalWorkers`, or `RayWorkers`."""
 
     def map_batches(self, work: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Yield what some work gives for each batch, in order.
+        """Yield the result of some work for each batch, in order.
 
         Args:
             work: Gives the result for a batch, and nothing else. Each worker gets one copy, and keeps it for the next
                 call with equal work.
-            batches: The batches; no more are taken than the workers are about to need.
+            batches: The batches. Workers take no more than they are about to need.
 
         Raises:
             InvalidArgumentError: If the work or a batch cannot be handed to another process.
@@ -43,7 +43,9 @@ class Workers(Protocol):
 def map_batches(
     work: Callable[[Batch], Result], batches: Iterable[Batch], workers: Workers | None = None
 ) -> Iterator[Result]:
-    """Yield what some work gives for each batch, in order; in this process where there are no workers.
+    """Yield the result of some work for each batch, in order.
+
+    Without workers, the work runs in this process.
 
     An error of the work is raised in place of its result, after the results before it.
 
@@ -55,10 +57,12 @@ def map_batches(
 
 
 class LocalWorkers:
-    """Processes of this machine that share work on batches; to be used in a `with` block, which ends them.
+    """Run processes of this machine that share work on batches.
 
-    They are started when they are first needed, and import the main program: a script that uses them guards what it
-    does with `if __name__ == "__main__":`. Where one ends before its work is done, so does the run.
+    Use it in a `with` block, which ends the processes.
+
+    The processes start when they are first needed, and import the main program. A script that uses them guards its main
+    part with `if __name__ == "__main__":`. If a process ends before its work is done, so does the run.
 
     Args:
         workers: How many processes, 1 or more.
@@ -88,13 +92,16 @@ class LocalWorkers:
         self.close()
 
     def close(self) -> None:
-        """End the processes; what they have begun is waited for."""
+        """End the processes after the work that they have begun."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self._pool = self._work = None
 
     def map_batches(self, work: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Yield what some work gives for each batch, in order; see `Workers`."""
+        """Yield the result of some work for each batch, in order.
+
+        See `Workers`.
+        """
         waiting: deque[Future[Result]] = deque()
         try:
             for batch in batches:
@@ -115,7 +122,7 @@ class LocalWorkers:
                 future.cancel()
 
     def _opened(self, work: Callable[[Any], Any]) -> ProcessPoolExecutor:
-        """Return processes that hold this work; those that hold other work are ended."""
+        """Return processes that hold this work, and end processes that hold other work."""
         if self._pool is None or self._work != work:
             self.close()
             try:
@@ -139,7 +146,7 @@ def check_count(who: str, workers: object) -> None:
 
 
 def not_handed_over(who: str, cause: Exception) -> InvalidArgumentError:
-    """Return what to raise where an object cannot be pickled."""
+    """Return the error to raise if an object cannot be pickled."""
     return InvalidArgumentError(
         f"{who}: what is shared cannot be handed to another process ({' '.join(str(cause).split()):.200}).",
         hint_python="Do without workers.",

@@ -1,4 +1,7 @@
-"""Chains from a question to an answer, an answer with citations, or a verdict on a claim."""
+"""Build chains from questions and claims to answers and verdicts.
+
+Answers come with or without citations.
+"""
 
 from kg_retrievers.chains.answer import ExtractiveAnswerer as ExtractiveAnswerer
 from kg_retrievers.chains.answer import answer_chain as answer_chain

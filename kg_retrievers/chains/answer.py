@@ -32,20 +32,20 @@ from kg_retrievers.core.structured_replies import MAX_ITEMS, StructuredModel, gu
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
-#: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model. Where there are
-#: no documents, the `reason` of the input says why.
+#: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model. If there are no
+#: documents, the `reason` of the input says why.
 Answerer = Runnable[AnswerInput, str]
 
 Answer = TypeVar("Answer")
 
 
 class ExtractiveAnswerer(Runnable[AnswerInput, str]):
-    """Joins by "; " the labels of the entities that the best evidence proposes. Asks no language model.
+    """Joins the labels of the entities that the best evidence proposes by "; ". Asks no language model.
 
-    Equally good evidence, such as that of another entity of the same name, follows behind "or".
+    Equally good evidence, such as evidence on another entity of the same name, follows behind "or".
 
-    What an operation gives is the answer where it proposes none, as "6" or "yes", and stands behind each answer in
-    parentheses where it does.
+    The result of an operation is the answer if the evidence proposes none, such as "6" or "yes". Otherwise it stands
+    behind each answer in parentheses.
 
     Example:
         >>> from langchain_core.documents import Document
@@ -55,7 +55,7 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
-        """Return the labels, each once; `refusal_text` without evidence.
+        """Return the labels, each once, or `refusal_text` without evidence.
 
         Evidence without answers gives `NO_TARGET`, followed by the `refusals` of the input. The `note` of the input
         follows in parentheses.
@@ -70,12 +70,15 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
 
 
 def explain_no_target(input: AnswerInput) -> str:
-    """Return the answer if the evidence proposes none, with why it does not, or why other retrievers found nothing."""
+    """Return the answer to evidence that proposes none.
+
+    It adds why the evidence proposes none, or why other retrievers found nothing.
+    """
     return " ".join(filter(None, [NO_TARGET, as_data(why_unsure(input["documents"])), input.get("refusals")]))
 
 
 def refusal_text(input: AnswerInput) -> str:
-    """Return the answer where there is no evidence, and the reason if it is known."""
+    """Return the answer without evidence, and the reason if it is known."""
     refusal, reason = input.get("refusal") or NO_ANSWER, input.get("reason")
     return f"{refusal} {reason}" if reason else refusal
 
@@ -85,14 +88,16 @@ def llm_answerer(
     llm: BaseLanguageModel[Any],
     parse_answers: Callable[[str], list[str]] | None = None,
 ) -> Answerer:
-    r"""Return an answerer that shows the evidence to a language model; without evidence the model is not called.
+    r"""Return an answerer that shows the evidence to a language model.
+
+    Without evidence the model is not called.
 
     Args:
         prompt: The prompt, with the placeholders `question` and `evidence`.
         llm: The language model.
         parse_answers: Reads the answers from a reply, as a retriever's `parse_answers` does for its `answer_prompt`.
-            They are joined by "; "; where there are none, the answer is `NO_ANSWER`. It reads whole replies, so that
-            the answer is one chunk at the end of a stream. None for the reply as it comes, token by token.
+            They are joined by "; ". If there are none, the answer is `NO_ANSWER`. It reads whole replies, so that the
+            answer is one chunk at the end of a stream. None for the reply as it comes, token by token.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, the prompt has other placeholders, or `parse_answers`
@@ -153,7 +158,10 @@ def choose_answerer(
 
 
 class Retrieval(GeneratorRunnable[str, AnswerInput]):
-    """The first half of every chain: turns a question into the input of an answerer."""
+    """Turn a question into the input of an answerer.
+
+    This is the first half of every chain.
+    """
 
     def __init__(
         self,
@@ -166,7 +174,7 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         """Check and take the retriever, and the style and budget of its evidence.
 
         Raises:
-            InvalidArgumentError: If one of them is wrong; `who` is the chain, for the message.
+            InvalidArgumentError: If one of them is wrong. The message names `who`, the chain.
         """
         if not isinstance(retriever, BaseKGRetriever):
             raise InvalidArgumentError(f"{who}: retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
@@ -175,7 +183,7 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
 
     def body(self, input: str) -> Body[AnswerInput]:
-        """Retrieve, then verbalize; a refusal becomes the reason."""
+        """Retrieve and verbalize. A refusal becomes the reason."""
         try:
             documents = yield Call(self.retriever.bind(on_refusal="raise"), input)
         except RefusalError as error:
@@ -195,18 +203,20 @@ def answer_chain(
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
 ) -> Runnable[str, str]:
-    """Return a chain from a question to an answer; it streams what the answerer streams.
+    """Return a chain from a question to an answer.
 
-    A question that the retriever refuses is answered by `NO_ANSWER`, or by `NOT_UNDERSTOOD` where it names no entity of
-    the graph or is not understood surely enough, or by `SEARCH_ENDED` where a budget ended the search, and the reason;
-    whatever its `on_refusal`.
+    It streams the chunks of the answerer.
+
+    A refused question is answered by a constant and the reason, whatever the retriever's `on_refusal`. The constant is
+    `NOT_UNDERSTOOD` if the question names no entity of the graph or is not understood surely enough, `SEARCH_ENDED` if
+    a budget ended the search, and `NO_ANSWER` otherwise.
 
     Args:
         retriever: Any retriever of this package.
-        answerer: An answerer; or a language model, which is asked with the retriever's own prompt and whose reply is
-            read by the retriever's `parse_answers` (see `llm_answerer`; `plain_answers` streams token by token); or
-            None for the extractive answerer.
-        max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
+        answerer: An answerer, a language model, or None for the extractive answerer. A language model gets the
+            retriever's own prompt, and the retriever's `parse_answers` reads its reply (see `llm_answerer`). With
+            `plain_answers`, it streams token by token.
+        max_tokens: The most tokens of evidence that the answerer is shown. None for no limit.
         count_tokens: Counts them, as the model at hand does.
 
     Example:
@@ -232,17 +242,19 @@ Cited = TypeVar("Cited")
 
 
 class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
-    """Shows numbered facts to a language model and reads a reply that cites them; asks once more if it is unreadable.
+    """Show numbered facts to a language model and read its citations.
+
+    If the reply is unreadable, it asks once more.
 
     A model with structured output is asked for it, by a schema that lets it cite only facts that are shown, and give
-    about as many answers; of any other model the text is read. Without documents, no model is called.
+    about as many answers. The reply of any other model is read as text. Without documents, no model is called.
 
     Args:
         llm: The language model.
         prompt: In place of ours, with the placeholders `question` and `evidence`.
         repair_prompt: Asks once more, with the placeholders `question`, `evidence`, `reply` and `error`.
-        structured: Whether to use the model's structured output; None where the model has it. False suits servers that
-            speak the protocol of a model with structured output without having it.
+        structured: Whether to use the model's structured output. None uses it if the model has it. False suits servers
+            that speak the protocol of a model with structured output without having it.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, the prompt has other placeholders, or `structured` is asked
@@ -285,7 +297,10 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         return self._cited(self._read(reply), shown, input["documents"])
 
     def _bounds(self, facts: int) -> dict[str, dict[str, Any]]:
-        """Return what so many facts add to the schema of replies: as many citations, none of anything else."""
+        """Return the limits that so many facts add to the schema of replies.
+
+        The schema allows as many citations, and none of anything else.
+        """
         number = {"type": "integer", "minimum": 1, "maximum": max(facts, 1)}
         bounds: dict[str, dict[str, Any]] = {"citations": {"items": number, "maxItems": facts}}
         if "answers" in self.reply_form.model_fields:
@@ -298,8 +313,11 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
 
     @abstractmethod
     def _cited(self, reply: Reply, shown: ShownEvidence, documents: Sequence[Document]) -> Cited:
-        """Return the content of a reply to some evidence, with its citations as facts that were shown."""
+        """Return the content of a reply to some evidence.
+
+        Its citations become facts that were shown.
+        """
 
     @abstractmethod
     def _refusal(self, input: AnswerInput) -> Cited:
-        """Return the outcome where there are no documents; the input says why."""
+        """Return the outcome if there are no documents. The input says why."""

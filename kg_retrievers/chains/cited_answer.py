@@ -1,4 +1,7 @@
-"""Answers with citations: every fact that an answer rests on, as a triple of the graph."""
+"""Answer with citations.
+
+The citations are the facts that an answer rests on, as triples of the graph.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,14 @@ class CitedAnswer(TypedDict):
 
     Attributes:
         answer: The answers as one text, or `NO_ANSWER`, `NOT_UNDERSTOOD` or `SEARCH_ENDED`.
-        answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
+        answers: The answers, as the model or the graph calls them. Empty if the evidence holds none.
         explanation: How the facts answer the question. Of a refused question, the reason. If the evidence answers in
             place of a model, the fault of the model's reply.
-        citations: The facts that the answers rest on; only facts that were shown.
+        citations: The facts that the answers rest on, among the facts that were shown.
         rejected_citations: How many citations, and marks "[n]" in texts, of facts that were not shown were left out.
-        supported: Whether the name of every answer stands in a fact that is cited, or, where an operation gave a value,
-            every answer agrees with it; None where no names are known, as where there is no answer.
-        value: What an operation gave, as in the metadata of the evidence; None where there was no operation.
+        supported: Whether the name of every answer stands in a fact that is cited. If an operation gave a value,
+            whether every answer agrees with it. None if no names are known, such as without an answer.
+        value: The result of an operation, as in the metadata of the evidence. None without an operation.
     """
 
     answer: str
@@ -60,11 +63,14 @@ CitedAnswerer = Runnable[AnswerInput, CitedAnswer]
 class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
     """Answers with the entities that the best evidence proposes, and cites all its facts. Asks no language model.
 
-    What an operation gives is the answer where it proposes no entity, as "6" or "yes".
+    The result of an operation is the answer if the evidence proposes no entity, such as "6" or "yes".
     """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> CitedAnswer:
-        """Return the labels of the entities, and the facts of the best Documents that were shown."""
+        """Return the labels of the entities and their facts.
+
+        The facts come from the best Documents that were shown.
+        """
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> CitedAnswer:
@@ -133,17 +139,19 @@ def check_answer(
     parse_answers: Callable[[str], list[str]] | None = None,
     documents: Sequence[Document] = (),
 ) -> CitedAnswer:
-    """Return an answer without citations, and without marks "[n]", of facts that were not shown.
+    """Return an answer without citations of facts that were not shown.
 
-    The citations are written anew from their triples. Of a text, the facts that it marks are its citations. Whether the
-    answers are supported is found out anew, too, and what an operation gave is taken from the evidence.
+    Marks "[n]" of such facts go, too.
+
+    The citations are written again from their triples. Of a text, the facts that it marks are its citations. Whether
+    the answers are supported is checked again, too, and the result of an operation is taken from the evidence.
 
     Args:
-        draft: A text, or a mapping with "answers" and "citations", each of these with its "triple".
+        draft: A text, or a mapping with "answers" and "citations", each citation with its "triple".
         shown: The evidence that was shown.
         strange: Cited numbers that match no fact and were already removed from the draft.
-        parse_answers: Reads the answers from a text; with None, a text has none.
-        documents: The evidence; none where it is not known.
+        parse_answers: Reads the answers from a text. With None, a text has none.
+        documents: The evidence. Empty if it is not known.
     """
     value = result_value(documents)
     if isinstance(draft, str):
@@ -185,13 +193,19 @@ def _facts(citations: Sequence[Citation]) -> list[str]:
 
 
 def answer_unread(input: AnswerInput, error: ReplyError) -> CitedAnswer:
-    """Return the answer of the evidence, with the reason why that of a model cannot be read as the explanation."""
+    """Return the answer of the evidence in place of an unreadable reply.
+
+    The explanation says why the model's reply cannot be read.
+    """
     found = ExtractiveCitedAnswerer().invoke(input)
     return {**found, "explanation": f"{found['explanation']} {as_data(str(error))}".strip()}
 
 
 class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
-    """Asks any answerer, and checks its citations; the evidence answers in place of a model that cannot be read."""
+    """Ask any answerer, and check its citations.
+
+    The evidence answers in place of a model whose reply cannot be read.
+    """
 
     def __init__(
         self,
@@ -199,7 +213,7 @@ class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
         parse_answers: Callable[[str], list[str]],
         on_refusal: OnRefusal = "empty",
     ) -> None:
-        """Take the answerer, the reader of the answers in its text, and whether unreadable replies are errors."""
+        """Take the answerer, its reader of answers, and its treatment of unreadable replies."""
         self.answerer, self.parse_answers, self.on_refusal = answerer, parse_answers, on_refusal
 
     def body(self, input: AnswerInput) -> Body[CitedAnswer]:
@@ -231,7 +245,7 @@ def check_draft(draft: object, answerer: object, who: str) -> None:
 
 
 def no_answer(input: AnswerInput) -> CitedAnswer:
-    """Return the answer where there is no evidence, with the reason as the explanation."""
+    """Return the answer without evidence, with the reason as the explanation."""
     return {
         "answer": input.get("refusal") or NO_ANSWER,
         "answers": [],
@@ -252,16 +266,17 @@ def cited_answer_chain(
 ) -> Runnable[str, CitedAnswer]:
     """Return a chain from a question to an answer with citations.
 
-    A question that the retriever refuses is answered by `NO_ANSWER`, or by `NOT_UNDERSTOOD` where it names no entity of
-    the graph or is not understood surely enough, or by `SEARCH_ENDED` where a budget ended the search, with the reason
-    as the explanation; whatever its `on_refusal`. If a model's reply cannot be read twice, the evidence answers, with
-    the reason as the explanation; with `on_refusal="raise"` that is an `AnswerParseError`.
+    A refused question is answered by a constant, with the reason as the explanation, whatever the retriever's
+    `on_refusal`. The constant is `NOT_UNDERSTOOD` if the question names no entity of the graph or is not understood
+    surely enough, `SEARCH_ENDED` if a budget ended the search, and `NO_ANSWER` otherwise. If a model's reply cannot be
+    read twice, the evidence answers, with the reason as the explanation. With `on_refusal="raise"` the chain raises an
+    `AnswerParseError` instead.
 
     Args:
         retriever: Any retriever of this package.
-        answerer: An answerer that cites, as `LLMCitedAnswerer(llm)`; or a language model, for that one; or None for the
-            entities that the best evidence proposes.
-        max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
+        answerer: An answerer that cites, such as `LLMCitedAnswerer(llm)`, a language model for that answerer, or None
+            for the entities that the best evidence proposes.
+        max_tokens: The most tokens of evidence that the answerer is shown. None for no limit.
         count_tokens: Counts them, as the model at hand does.
 
     Example:

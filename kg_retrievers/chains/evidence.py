@@ -1,4 +1,7 @@
-"""Writes evidence for language models within a budget of tokens, and checks that answers stand in it."""
+"""Write evidence for language models within a budget of tokens.
+
+Also check that answers stand in the evidence.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from kg_retrievers.index.names import words_of
 #: A mark of facts in a text: "[3]", "[1, 2]", "[2-4]".
 MARK = re.compile(r"\s?\[\s?(\d{1,9}(?:\s*[,;–-]\s*\d{1,9})*)\s?\]")
 
-#: "documents": each Document in the words of its retriever; "numbered": each triple on a line, to be cited by number.
+#: "documents": each Document in the words of its retriever. "numbered": each triple on a line, to be cited by number.
 EvidenceStyle = Literal["documents", "numbered"]
 
 
@@ -39,14 +42,14 @@ class AnswerInput(TypedDict):
 
     Attributes:
         question: The question.
-        documents: The evidence, best first; none where the question was refused.
-        reason: Why it was refused: what was not understood, and what came nearest.
-        refusal: What is answered then; `NO_ANSWER` where this is left out.
+        documents: The evidence, best first. Empty if the question was refused.
+        reason: Why it was refused: the words that were not understood, and the nearest matches.
+        refusal: The answer in that case. `NO_ANSWER` if this is left out.
         note: The names in the question that several entities bear.
         refusals: Why other retrievers of a router, or before a fallback, gave no evidence.
-        evidence: The text to show to a model; without it, an answerer shows all of the documents.
+        evidence: The text to show to a model. Without it, an answerer shows all of the documents.
         citable: The triples that this text numbers, the first of them being `[1]`.
-        feedback: What was wrong with the `draft`, where an answer is asked for once more.
+        feedback: The fault of the `draft`, if an answer is asked for once more.
         draft: The answer before.
     """
 
@@ -69,8 +72,8 @@ class Citation(TypedDict):
         number: The number under which the fact was shown, from 1.
         triple: Head, relation and tail by entity key, in stored direction.
         text: The fact in words.
-        sources: Where the fact is from; absent if the graph holds no attributes.
-        attributes: The sets of its attributes; absent if the graph holds none.
+        sources: Where the fact is from. Absent if the graph holds no attributes.
+        attributes: The sets of its attributes. Absent if the graph holds none.
     """
 
     number: int
@@ -86,7 +89,7 @@ class ShownEvidence:
 
     Args:
         text: The text.
-        citable: The triples that the text numbers, one a line, in that order; none where it does not number triples.
+        citable: The triples that the text numbers, one per line, in that order. Empty if it does not number triples.
 
     Example:
         >>> shown = ShownEvidence("[1] Her -> starring -> Amy Adams", [["Her", "starring", "Amy Adams"]])
@@ -100,11 +103,13 @@ class ShownEvidence:
     citable: list[list[str]]
 
     def cite(self, numbers: Sequence[int], documents: Sequence[Document] = ()) -> tuple[list[Citation], list[int]]:
-        """Return the facts of these numbers, each once, in their order; and the numbers that were never shown.
+        """Return the facts of these numbers, each once, in their order.
+
+        Also return the numbers that were never shown.
 
         Args:
             numbers: The numbers.
-            documents: The evidence, which says where facts are from; without it, citations have no sources.
+            documents: The evidence, which says where facts are from. Without it, citations have no sources.
         """
         once, lines = list(dict.fromkeys(numbers)), self.text.split("\n")
         shown = [number for number in once if 1 <= number <= len(self.citable)]
@@ -119,9 +124,11 @@ class ShownEvidence:
         return citations, [number for number in once if number not in shown]
 
     def read_marks(self, text: str) -> tuple[str, list[int], list[int]]:
-        """Return a text without its marks of facts that were not shown, the numbers it marks, and those that went.
+        """Return a text without marks of facts that were not shown.
 
-        What stands in brackets in a name, as in "Dune [1984]", is no mark: it is put in parentheses, as in evidence.
+        Also return the numbers that it marks, and the numbers that were removed.
+
+        Words in brackets in a name, such as in "Dune [1984]", are no mark. They are put in parentheses, as in evidence.
         """
         marked, strange = list[int](), list[int]()
 
@@ -140,7 +147,10 @@ class ShownEvidence:
 
 
 def _each_of(documents: Sequence[Document], name: str) -> dict[Triple, Any]:
-    """Return what the metadata of Documents say of each triple under a name; nothing if they say nothing."""
+    """Return the values of each triple under a name in the metadata of Documents.
+
+    The result is empty if the metadata has none.
+    """
     return {
         triple: said
         for document in documents
@@ -149,7 +159,10 @@ def _each_of(documents: Sequence[Document], name: str) -> dict[Triple, Any]:
 
 
 def _numbers(mark: str) -> list[int]:
-    """Return the numbers of a mark; of a range its ends and, where it is short, what lies between."""
+    """Return the numbers of a mark.
+
+    For a range, these are its ends and, if it is short, the numbers between.
+    """
     found: list[int] = []
     for part in re.split(r"[,;]", mark):
         ends = [int(number) for number in re.split(r"[–-]", part)]
@@ -159,7 +172,10 @@ def _numbers(mark: str) -> list[int]:
 
 
 def evidence_of(input: AnswerInput, style: EvidenceStyle) -> ShownEvidence:
-    """Return the evidence of an input as text: its `evidence`, or else all of its documents."""
+    """Return the evidence of an input as text.
+
+    This is its `evidence`, or else all of its documents.
+    """
     text, citable = input.get("evidence"), input.get("citable")
     return show_evidence(input["documents"], style) if text is None else ShownEvidence(text, citable or [])
 
@@ -187,16 +203,17 @@ def show_evidence(
 ) -> ShownEvidence:
     """Write evidence as a text for a model.
 
-    Shows each triple whole or not at all. Leaves out from the end the triples that do not fit, and says how many. What
-    an operation gave is always shown. Says at the end which names of the question several entities bear, unless that
-    takes more than half of the budget.
+    Shows each triple whole or not at all. Leaves out from the end the triples that do not fit, and says how many. The
+    results of operations are always shown. Says at the end which names of the question several entities bear, unless
+    that takes more than half of the budget.
 
     Args:
         documents: The evidence, best first.
-        style: "documents" numbers the Documents and shows them in the words of their retriever; one that does not fit
-            as a whole is cut to its first triples, in the same style, with the paths that are whole among these.
-            "numbered" shows each triple once, numbered from 1, then what operations gave, and entities alone.
-        max_tokens: The budget; None shows everything.
+        style: "documents" numbers the Documents and shows them in the words of their retriever. A Document that does
+            not fit as a whole is cut to its first triples, in the same style, with the paths that are whole among
+            these. "numbered" shows each triple once, numbered from 1, then the results of operations, and entities
+            alone.
+        max_tokens: The budget. None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does.
 
     Raises:
@@ -233,7 +250,10 @@ def show_evidence(
 def _numbered_text(
     documents: Sequence[Document], max_tokens: int | None, count_tokens: Callable[[str], int]
 ) -> tuple[str, list[list[str]]]:
-    """Return the text of as many triples of the documents as fit, each once, numbered; and these triples."""
+    """Return the text of the triples that fit, and these triples.
+
+    Each triple of the documents comes once, numbered.
+    """
     labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
     triples = list(dict.fromkeys(triple for document in documents for triple in _triples(document)))
     shown = verbalize(
@@ -260,7 +280,7 @@ def _triples(document: Document) -> list[Triple]:
 def _documents_text(
     documents: Sequence[Document], max_tokens: int | None, count_tokens: Callable[[str], int]
 ) -> tuple[str, int]:
-    """Return the text of as many triples of the documents as fit, and their number."""
+    """Return the text of the triples that fit, and their number."""
     total, result = sum(len(_triples(document)) for document in documents), tell_results(documents[:1])
 
     def text(shown: int) -> str:
@@ -294,7 +314,9 @@ _PARTS = re.compile(r" (?:->|<-) ")
 def are_supported(
     answers: Sequence[str], facts: Sequence[str], reply: str = "", documents: Sequence[Document] = ()
 ) -> bool | None:
-    """Tell whether no answer is `unsupported`; None where that returns None.
+    """Tell whether no answer is `unsupported`.
+
+    None if that function returns None.
 
     Example:
         >>> are_supported(["Jonze"], ["Her -> directed by -> Spike Jonze"]), are_supported(["Jonze"], [])
@@ -307,18 +329,20 @@ def are_supported(
 def unsupported(
     answers: Sequence[str], facts: Sequence[str], reply: str = "", documents: Sequence[Document] = ()
 ) -> list[str] | None:
-    """Return the answers whose names stand in none of some facts; None where no names are known.
+    """Return the answers whose names stand in none of some facts.
 
-    A name stands in a fact where its words stand in one name of that fact, in their order. Case, accents, signs and
-    marks such as "[1]" do not count. Where an operation gave a value, an answer is supported if it says that value, as
-    "6 films" says 6, or the name of an entity that the operation chose.
+    None if no names are known.
+
+    A name stands in a fact if its words stand in one name of that fact, in their order. Case, accents, signs and marks
+    such as "[1]" do not count. If an operation gave a value, an answer is supported if it says that value, such as "6
+    films" for 6, or the name of an entity that the operation chose.
 
     Args:
-        answers: The answers; without any, no names are known.
+        answers: The answers. Without any, no names are known.
         facts: Facts as `triple_lines` writes them.
         reply: The text that the answers were read from. An answer that is all of it and stands in no fact may be a
             sentence, whose names are not known.
-        documents: The evidence. The first tells what an operation gave.
+        documents: The evidence. The first holds the result of an operation.
 
     Example:
         >>> unsupported(["spike jonze [1]", "Amy Adams"], ["Her -> directed by -> Spike Jonze"])
@@ -343,7 +367,10 @@ def _stands_in(answer: str, fact: str) -> bool:
 
 
 def fact_lines(documents: Sequence[Document]) -> list[str]:
-    """Return a line for each fact of some Documents, and one for each entity that is evidence by itself."""
+    """Return a line for each fact of some Documents.
+
+    Each entity that is evidence by itself has a line, too.
+    """
     shown = show_evidence(documents, "numbered")
     numbers = range(1, len(shown.citable) + 1)
     return [*(citation["text"] for citation in shown.cite(numbers)[0]), *lone_names(documents)]

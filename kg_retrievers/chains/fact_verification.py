@@ -30,7 +30,7 @@ from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 #: The verdicts.
 VerdictName = Literal["supported", "refuted", "not enough evidence"]
 
-#: What a claim is that is not supported; see `FactVerifier`.
+#: The status of a claim that is not supported. See `FactVerifier`.
 Otherwise = Literal["not enough evidence", "refuted"]
 
 #: The prompt and the repair prompt of each kind of verdict.
@@ -44,13 +44,13 @@ class Verdict(TypedDict):
     """The verdict of the evidence on a claim.
 
     Attributes:
-        verdict: The verdict. "not enough evidence", whatever the model says, where it cites nothing that was shown and
-            no operation gave a value, or where it contradicts an operation that told whether the claim holds. Where
-            all that is not supported is refuted, see `FactVerifier`.
-        explanation: How the facts bear on the claim; why there are none, where the claim was refused.
-        citations: The facts that the verdict rests on; only facts that were shown.
+        verdict: The verdict. It is "not enough evidence", whatever the model says, if the model cites nothing that was
+            shown and no operation gave a value, or if the model contradicts an operation that decided whether the claim
+            holds. If the verifier refutes every claim that is not supported, see `FactVerifier`.
+        explanation: How the facts bear on the claim. For a refused claim, why there are none.
+        citations: The facts that the verdict rests on, among the facts that were shown.
         rejected_citations: How many citations of facts that were not shown were left out.
-        value: What an operation gave, as in the metadata of the evidence; None where there was no operation.
+        value: The result of an operation, as in the metadata of the evidence. None without an operation.
     """
 
     verdict: VerdictName
@@ -61,18 +61,20 @@ class Verdict(TypedDict):
 
 
 class FactVerifier(CitingModel[VerdictReply, Verdict]):
-    """Asks a language model for its verdict on a claim, with citations (SimGRAG, section 4.4 and table 13).
+    """Ask a language model for its verdict on a claim, with citations.
 
-    Differs from the paper: a third verdict, "not enough evidence", where the paper's prompt refutes whatever the
-    evidence does not support; and citations. `otherwise="refuted"` is the paper's rule: the verdict is "supported"
-    where the model says so, whatever it cites, unless an operation told the contrary, and else "refuted", also where
-    there is no evidence.
+    See SimGRAG, section 4.4 and table 13.
+
+    Differs from the paper: the verdict cites facts, and there is a third verdict, "not enough evidence". The paper's
+    prompt refutes whatever the evidence does not support. `otherwise="refuted"` is the paper's rule. The verdict is
+    "supported" if the model says so, whatever it cites, unless an operation decided the contrary. Any other claim is
+    "refuted", also without evidence.
 
     Args:
         llm: The language model.
         prompt: In place of ours, with the placeholders `question` and `evidence`.
         structured: As for `CitingModel`.
-        otherwise: What a claim is that is neither supported nor, of three verdicts, refuted.
+        otherwise: The verdict on a claim that is neither supported nor, of three verdicts, refuted.
 
     Raises:
         InvalidArgumentError: If `otherwise` is misspelt, or as for `CitingModel`.
@@ -100,7 +102,10 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
 
     @property
     def decides_without_evidence(self) -> bool:
-        """Whether a claim without evidence has a verdict, so that it counts as one in an evaluation."""
+        """Whether a claim without evidence has a verdict.
+
+        If so, it counts as one in an evaluation.
+        """
         return self.otherwise == "refuted"
 
     def _cited(self, reply: VerdictReply, shown: ShownEvidence, documents: Sequence[Document]) -> Verdict:
@@ -116,7 +121,10 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         }
 
     def _verdict(self, reply: VerdictReply, value: object, *, cites: bool) -> VerdictName:
-        """Return the verdict that a reply may give, with what an operation told and whether it cites a fact."""
+        """Return the verdict that a reply may give.
+
+        It depends on the result of an operation and on whether the reply cites a fact.
+        """
         contradicts = isinstance(value, bool) and reply.verdict == ("refuted" if value else "supported")
         if self.otherwise == "refuted":
             return "supported" if reply.verdict == "supported" and not contradicts else "refuted"
@@ -134,7 +142,10 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
 
 
 class _Verification(GeneratorRunnable[AnswerInput, Verdict]):
-    """Asks a verifier; the evidence decides in place of a model that cannot be read."""
+    """Ask a verifier.
+
+    The evidence decides in place of a model whose reply cannot be read.
+    """
 
     def __init__(self, verifier: FactVerifier, on_refusal: OnRefusal) -> None:
         self.verifier, self.on_refusal = verifier, on_refusal
@@ -149,7 +160,10 @@ class _Verification(GeneratorRunnable[AnswerInput, Verdict]):
         return verdict
 
     def _unread(self, input: AnswerInput, error: ReplyError) -> Verdict:
-        """Return the verdict of an operation that decided the claim, else that of the verifier without evidence."""
+        """Return the verdict of an operation that decided the claim.
+
+        Otherwise return the verifier's verdict without evidence.
+        """
         found = answer_unread(input, error)
         value = found.get("value")
         is_decided = isinstance(value, bool)
@@ -172,14 +186,14 @@ def fact_verification_chain(
 ) -> Runnable[str, Verdict]:
     """Return a chain from a claim to a verdict.
 
-    A claim that the retriever refuses gets "not enough evidence", or what else the verifier says `otherwise`, with the
-    reason as the explanation, whatever its `on_refusal`. So does a claim on which a model's reply cannot be read twice,
-    unless an operation decided it; with `on_refusal="raise"` that is an `AnswerParseError`.
+    A claim that the retriever refuses gets "not enough evidence", or the verifier's `otherwise`, with the reason as the
+    explanation, whatever the retriever's `on_refusal`. So does a claim on which a model's reply cannot be read twice,
+    unless an operation decided it. With `on_refusal="raise"` the chain raises an `AnswerParseError` instead.
 
     Args:
         retriever: Any retriever of this package.
         llm: A language model, or a `FactVerifier` with prompts of yours.
-        max_tokens: The most tokens of evidence that the model is shown; None for no limit.
+        max_tokens: The most tokens of evidence that the model is shown. None for no limit.
         count_tokens: Counts them, as the model at hand does.
 
     Example:

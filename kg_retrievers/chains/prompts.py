@@ -1,8 +1,10 @@
-"""The prompts whose replies cite numbered facts, for an answer and for a verdict, and the forms of these replies.
+"""Hold the prompts whose replies cite numbered facts.
 
-The task of verifying a claim against retrieved subgraphs, with a short reason before the verdict, is that of SimGRAG's
-second prompt (Cai et al., Findings of ACL 2025, arXiv:2412.15272, table 13). The words and the examples are our own,
-and so are the citations and the third verdict.
+One prompt asks for an answer, another for a verdict. The module also holds the forms of their replies.
+
+SimGRAG's second prompt (Cai et al., Findings of ACL 2025, arXiv:2412.15272, table 13) has the same task. It verifies a
+claim against retrieved subgraphs, with a short reason before the verdict. The words and the examples are our own, and
+so are the citations and the third verdict.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ def _number(value: object) -> object:
 
 
 def _texts(value: object) -> object:
-    """Read one text as a list of one, and numbers as texts; leave out blanks."""
+    """Read one text as a list of one, and numbers as texts.
+
+    Blanks are left out.
+    """
     values = value if isinstance(value, list) else [] if value is None else [value]
     texts = [str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item for item in values]
     return [text for text in texts if not isinstance(text, str) or text.strip()]
@@ -105,8 +110,8 @@ CITED_ANSWER_REPAIR_PROMPT = _prompt(
 _OPEN, _CLOSED = _verdict_rules("open_rule"), _verdict_rules("closed_rule")
 _CLAIM = {"task": "A claim was to be verified with facts of a knowledge graph", "name": "Claim"}
 
-#: Asks for a verdict on a claim. Placeholders: `question` (the claim), `evidence`; `shots`, which is filled with
-#: examples of ours unless you give others.
+#: Asks for a verdict on a claim. Placeholders: `question` (the claim), `evidence` and `shots`, which is filled with our
+#: examples unless you give others.
 VERIFICATION_PROMPT = _prompt("verdict", rules=_OPEN, shots=_TEXTS["shots"])
 
 #: Asks for a verdict where all that is not supported is refuted. Placeholders: as for `VERIFICATION_PROMPT`.
@@ -117,5 +122,5 @@ CLOSED_VERIFICATION_PROMPT = _prompt(
 #: Asks once more for a verdict. Placeholders: `question` (the claim), `evidence`, `reply`, `error`.
 VERIFICATION_REPAIR_PROMPT = _prompt("repair", rules=_OPEN, **_CLAIM)
 
-#: The same, where all that is not supported is refuted.
+#: The same prompt, but it refutes every claim that is not supported.
 CLOSED_VERIFICATION_REPAIR_PROMPT = _prompt("repair", rules=_CLOSED, **_CLAIM)

@@ -1,1 +1,4 @@
-"""What every retriever is made of: stages over a checkpoint-safe state, run by one body for sync and async."""
+"""Define the base of every retriever.
+
+A retriever runs stages over a checkpoint-safe state, and one body serves sync and async.
+"""

@@ -1,6 +1,8 @@
-"""Trained models on disk: one file in a folder, `model.safetensors`, with the configuration in its metadata.
+"""Save trained models to disk.
 
-One rename is the save.
+A model is one file in a folder, `model.safetensors`, with the configuration in its metadata.
+
+One rename saves it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from kg_retrievers.file_writing import raise_write_errors, remove_unfinished, wr
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.parts import folder_lock
 
-#: Raised by one with every change of the layout; a later one is refused.
+#: Every change of the layout raises it by one. A model of a later layout is refused.
 FORMAT_VERSION = 2
 
 WEIGHTS = "model.safetensors"
@@ -37,12 +39,12 @@ CONFIG = "config.json"
 
 
 class Header(BaseModel, strict=True):
-    """What a folder says of the model in it.
+    """The description of the saved model in a folder.
 
     Attributes:
         format_version: The layout of the file.
         method: The name of the method whose model it is.
-        config: What else is needed to use it: values of JSON.
+        config: The other values that its use needs, as JSON.
         digest: Hexadecimal digits that change with the configuration and the weights.
     """
 
@@ -55,20 +57,20 @@ class Header(BaseModel, strict=True):
 def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], weights: Mapping[str, Array]) -> None:
     """Write a trained model to a folder, in place of an earlier one there.
 
-    The file is replaced in one step, so that a reader finds the earlier model or this one. What a save that was killed
-    left is removed. Other files stay.
+    The file is replaced in one step, so that a reader finds the earlier model or this one. The call removes the
+    leftovers of a save that was killed. Other files stay.
 
     Args:
-        folder: The folder; it is made where it is missing.
+        folder: The folder. It is made if it is missing.
         method: The name of the method whose model it is.
-        config: What else is needed to use the model: values of JSON, no NaN or infinity.
+        config: The other values that the use of the model needs, as JSON, without NaN or infinity.
         weights: Arrays of any shape, by name. They keep their type: bool, or integers and floats of up to 64 bits.
 
     Raises:
         InvalidArgumentError: If the config is not JSON, the weights are no such arrays, or the folder holds a model of
             Hugging Face.
         FileWriteError: If another process writes there, the disk is full, the folder is a file, or this user may not
-            write there; an earlier model is whole then.
+            write there. An earlier model is whole then.
     """
     folder = Path(folder)
     data = _serialize(method, config, weights)
@@ -126,7 +128,9 @@ def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], di
 
 
 def read_header(folder: str | Path) -> Header:
-    """Return what a folder says of the model in it, whatever its method; the weights are not read.
+    """Read the header of a saved model of any method.
+
+    The weights are not read.
 
     Args:
         folder: A folder that `save_checkpoint` wrote.
@@ -152,7 +156,7 @@ def holds_model(folder: Path) -> bool:
 
 
 def _is_of_hugging_face(folder: Path) -> bool:
-    """Tell whether the `config.json` of a folder is that of a model of Hugging Face."""
+    """Tell whether `config.json` belongs to a model of Hugging Face."""
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Counts and limits what the calls of language models cost, while they happen."""
+"""Count and limit the cost of language models during their calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import BudgetError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
-#: No call has as many tokens; a report of more is not believed.
+#: No call has as many tokens. A report of more is not believed.
 MOST_TOKENS = 10**9
 
 
@@ -25,7 +25,8 @@ class Cost(TypedDict):
 
     Attributes:
         llm_calls: Requests to language models, failed ones included.
-        input_tokens: Tokens of the prompts, as the model reports them; where it does not, as `approximate_tokens` does.
+        input_tokens: Tokens of the prompts, as the model reports them. Without a report, the count of
+            `approximate_tokens`.
         output_tokens: Tokens of the replies, likewise.
         seconds: Wall time.
     """
@@ -37,12 +38,14 @@ class Cost(TypedDict):
 
 
 class CostCounter(BaseCallbackHandler):
-    """Counts the calls and tokens of all language models that run under it, from any thread.
+    """Count calls and tokens of all language models under it.
+
+    The models may run in any thread.
 
     Args:
-        llm_calls: How many calls are allowed; None for any number.
-        tokens: How many tokens of prompts and replies together; None for any number. A call that begins below the
-            limit is let through, since its length is not known before.
+        llm_calls: How many calls are allowed. None allows any number.
+        tokens: How many tokens of prompts and replies together are allowed. None allows any number. A call that begins
+            below the limit is let through, since its length is not known before.
 
     Raises:
         BudgetError: In place of a call beyond a limit, and of a call or token after the deadline of the context.
@@ -122,6 +125,9 @@ class CostCounter(BaseCallbackHandler):
 
 
 def _count(usage: object, name: str) -> int | None:
-    """Return a count that a model reports, if it is one: servers send texts, None and negative numbers, too."""
+    """Return a count that a model reports, or None if it is no count.
+
+    Servers send texts, None and negative numbers, too.
+    """
     count = usage.get(name) if isinstance(usage, Mapping) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < MOST_TOKENS else None

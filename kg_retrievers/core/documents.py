@@ -22,7 +22,7 @@ from kg_retrievers.index import GraphIndex, Homonym, linker_of, tell_apart
 from kg_retrievers.index.linking import find_name
 from kg_retrievers.index.names import CASE_SCORE, EXACT_SCORE, words_of
 
-#: The most answers that a line names; the metadata holds all.
+#: The most answers that a line names. The metadata holds all.
 MOST_NAMED = 100
 
 _COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -32,18 +32,26 @@ _AT_LEAST = re.compile(r"\s*(?:at least|≥|>=)\s*", re.IGNORECASE)
 
 
 def result_value(documents: Sequence[Document]) -> Any:
-    """Return what an operation gave, from its Documents; None where they have none."""
+    """Return the value of an operation from its Documents.
+
+    The result is None if they hold none.
+    """
     return documents[0].metadata.get("value") if documents else None
 
 
 def why_unsure(documents: Sequence[Document]) -> str:
-    """Return why the first Document proposes no answer; nothing if it does, or if nobody said why."""
+    """Return why the first Document proposes no answer.
+
+    The text is empty if it proposes one or nobody gave a reason.
+    """
     details = documents[0].metadata.get("details") if documents else None
     return str((details or {}).get("why", ""))
 
 
 def result_answers(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the answers of a Document as texts: the labels of entities, else what the operation gave.
+    """Return the answers of a Document as texts.
+
+    These are the labels of the entities, or else the value of the operation.
 
     Example:
         >>> result_answers({"answers": [], "value": 6}), result_answers({"answers": [], "value": False})
@@ -65,7 +73,10 @@ def result_answers(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def is_table(value: object) -> TypeGuard[Mapping[str, list[Any]]]:
-    """Tell whether an operation gave a table: the names of its "columns", and "rows" with a cell for each."""
+    """Tell whether an operation gave a table.
+
+    A table has the names of its "columns", and "rows" with one cell per column.
+    """
     return isinstance(value, Mapping) and isinstance(value.get("rows"), list)
 
 
@@ -84,11 +95,13 @@ def _table_lines(value: Mapping[str, list[Any]], most: int | None) -> list[str]:
 
 
 def result_text(metadata: Mapping[str, Any], most: int | None = None) -> str:
-    """Return the answers of a Document as one text, each with the value by which it was chosen.
+    """Return the answers of a Document as one text.
+
+    The text shows each answer with the value by which it was chosen.
 
     Args:
-        metadata: That of the Document.
-        most: How many answers are named; None for all.
+        metadata: The metadata of the Document.
+        most: How many answers are named. None names all.
 
     Example:
         >>> result_text({"answers": ["a", "b"], "labels": {"a": "Her", "b": "Up"}, "value": [2013, 2009]})
@@ -102,7 +115,7 @@ def result_text(metadata: Mapping[str, Any], most: int | None = None) -> str:
 
 
 def _with_values(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the labels of the answers, each with the value by which it was chosen, where there are such values."""
+    """Return the labels of the answers, each with any value by which it was chosen."""
     keys, value = metadata["answers"], metadata.get("value")
     values = value if isinstance(value, list) else [value] * len(keys)
     if value is None or is_table(value) or len(values) != len(keys):
@@ -120,7 +133,9 @@ def _said(value: object) -> str:
 
 
 def tell_result(metadata: Mapping[str, Any]) -> str:
-    """Return a line on what the operation of a Document gave; nothing where there was no operation.
+    """Return a line on the result of a Document's operation.
+
+    The line is empty without an operation.
 
     Example:
         >>> pattern = {"triples": [["Her", "composer", {"unknown": "x"}]], "operation": {"kind": "exists"}}
@@ -144,7 +159,7 @@ def tell_result(metadata: Mapping[str, Any]) -> str:
 
 
 def _around_notes(details: Mapping[str, Any]) -> list[str]:
-    """Return what is to be said of an entity that is described: its types, and how many facts are left out."""
+    """Return notes on an entity under description: its types, and how many facts are left out."""
     types, left_out = details.get("types"), details.get("left_out")
     notes = [f"Types: {as_data(', '.join(readable(local_name(str(kind))) for kind in types))}"] if types else []
     if isinstance(left_out, Mapping):
@@ -166,15 +181,17 @@ def _notes(details: Mapping[str, Any]) -> list[str]:
 
 
 def tell_results(documents: Sequence[Document]) -> str:
-    """Return what operations gave, a line each, of some Documents."""
+    """Return the results of operations in some Documents, one per line."""
     lines = (tell_result(document.metadata) for document in documents)
     return "\n".join(dict.fromkeys(filter(None, lines)))
 
 
 def agrees(answer: str, metadata: Mapping[str, Any]) -> bool:
-    """Tell whether an answer says what the operation of a Document gave: the value, or the name of one of its answers.
+    """Tell whether an answer agrees with the operation of a Document.
 
-    Where there are several values, each of an entity, only the names are answers.
+    It agrees if it says the value, or the name of one of the answers.
+
+    If there are several values, each of one entity, only the names are answers.
 
     Example:
         >>> count = {"answers": [], "value": 6}
@@ -217,7 +234,10 @@ def _is_value(text: str, value: object) -> bool:
 
 
 def _same_value(text: str, wanted: Value | None) -> bool:
-    """Return whether a text says a date or number, and all of it: a year does not say a day, nor a day a year."""
+    """Tell whether a text says a date or number completely.
+
+    A year does not say a day, nor a day a year.
+    """
     read = read_value(text) or read_value(text.casefold())  # "6 Houses" is no name here
     if read is None or wanted is None or read.truth is not None or wanted.truth is not None:
         return False
@@ -229,7 +249,7 @@ def _same_words(one: str, other: str) -> bool:
     return words == words_of(other) and (bool(words) or one.strip() == other.strip())
 
 
-#: The most entities of a name that a sentence tells apart.
+#: The most entities of one name that a sentence distinguishes.
 TOLD = 4
 
 
@@ -241,15 +261,15 @@ class AmbiguousName(TypedDict):
 
 
 def ambiguous_name(index: GraphIndex, name: str, keys: Sequence[str]) -> AmbiguousName:
-    """Return a name with what tells its entities apart."""
+    """Return a name with the notes that distinguish its entities."""
     return AmbiguousName(name=name, entities=tell_apart(index, keys))
 
 
 def note_ambiguous_names(evidence: Sequence[Evidence], index: GraphIndex) -> list[Evidence]:
     """Return evidence with `details["ambiguous"]`, the names that several entities of the question bear.
 
-    Evidence that has this key already, and evidence whose details name no "entities", stays as it is. The key is left
-    out where no name is ambiguous.
+    Evidence that has this key already, and evidence whose details name no "entities", stays as it is. The key is absent
+    if no name is ambiguous.
     """
     known: dict[tuple[str, ...], list[AmbiguousName]] = {}
     noted = []
@@ -265,7 +285,7 @@ def note_ambiguous_names(evidence: Sequence[Evidence], index: GraphIndex) -> lis
 
 
 def _shared_names(index: GraphIndex, keys: Sequence[str]) -> list[AmbiguousName]:
-    """Return the names that two or more of some entities share, one for each group of entities."""
+    """Return the names that some entities share, one per group of two or more entities."""
     bearers: dict[str, list[str]] = {}
     for key in keys if len(keys) > 1 else ():
         for name in _names(index.graph, key):
@@ -282,7 +302,9 @@ def _names(graph: KnowledgeGraph, key: str) -> Iterable[str]:
 
 
 def tell_ambiguous_names(documents: Sequence[Document]) -> str:
-    """Return a sentence or two on each name that several entities bear; nothing where there is none.
+    """Return a sentence or two on each name that several entities bear.
+
+    The text is empty if there is no such name.
 
     Example:
         >>> films = [{"key": "d1", "label": "Dune", "text": "1984"}, {"key": "d2", "label": "Dune", "text": "2021"}]
@@ -317,12 +339,12 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-#: How a question names an entity; see `Linked`.
+#: How a question names an entity. See `Linked`.
 How = Literal["exact", "case", "alias", "short", "fuzzy", "similar", "given"]
 
 
 class Reading(TypedDict):
-    """What a question says, and the entity that it is taken for, as JSON."""
+    """Words of a question and the entity that they are taken for, as JSON."""
 
     text: str
     key: str
@@ -330,24 +352,24 @@ class Reading(TypedDict):
 
 
 class Linked(TypedDict):
-    """An entity that evidence is about, and the words of the question that name it, as JSON."""
+    """An entity of the evidence and the question's words for it, as JSON."""
 
-    #: The words, as the question writes them; the name that was looked up where the question does not say it.
+    #: The words, as the question writes them. If the question does not write the name, the name that was looked up.
     text: str
     key: str
-    #: In (0, 1]: 1 if written exactly, see `LinkedEntity`; None where the words do not name it by themselves.
+    #: In (0, 1]. 1 is an exact spelling, see `LinkedEntity`. None if the words do not name the entity by themselves.
     likeness: float | None
-    #: "exact"; "case", but for case, accents or signs; "alias", by another name of it; "short"; "fuzzy", as with a
-    #: typo; "similar", since a method took it for the nearest name; "given", by the caller or a pattern, where the
-    #: question does not say it.
+    #: "exact". "case": exact except for case, accents or signs. "alias": by another name of the entity. "short".
+    #: "fuzzy": such as with a typo. "similar": a method took it for the nearest name. "given": by the caller or a
+    #: pattern, if the question does not say it.
     how: How
 
 
 def linked_entities(evidence: Sequence[Evidence], index: GraphIndex, question: str) -> dict[str, Linked]:
-    """Return how a question names the entities that the details of evidence name, by key.
+    """Return how a question names the entities of the details of evidence, by key.
 
-    Cost: a search for the names in the question; where it calls an entity otherwise, the linker's, which keeps what it
-    found in recent questions.
+    The cost is one search for the names in the question. If the question calls an entity otherwise, the linker runs,
+    and it keeps its findings for recent questions.
     """
     names = {key: name for item in evidence for name, key in item.details.get("entities") or ()}
     written = {key: _written(index, question, key) for key in names}
@@ -357,7 +379,10 @@ def linked_entities(evidence: Sequence[Evidence], index: GraphIndex, question: s
 
 
 def _written(index: GraphIndex, question: str, key: str) -> Linked | None:
-    """Return how a question names an entity by label or key, in any case; None where it does not."""
+    """Return how a question names an entity by label or key, in any case.
+
+    None if it does not.
+    """
     for name in (index.graph.label(key), key) if key in index.graph.entities else (key,):
         if (span := find_name(name, question)) is not None:
             text = question[slice(*span)]
@@ -367,7 +392,7 @@ def _written(index: GraphIndex, question: str, key: str) -> Linked | None:
 
 
 def _mentioned(index: GraphIndex, question: str, keys: Collection[str]) -> dict[str, Linked]:
-    """Return how a question names entities otherwise than by label or key, as the linker finds them."""
+    """Return how a question names entities without their label or key, by the linker."""
     found: dict[str, Linked] = {}
     with suppress(EntityLinkingError):
         for mention in linker_of(index).link(question):
@@ -387,10 +412,12 @@ def _looked_up(question: str, key: str, name: str) -> Linked:
 
 
 def note_readings(evidence: Sequence[Evidence], graph: KnowledgeGraph, linked: Mapping[str, Linked]) -> list[Evidence]:
-    """Return evidence with `details["read_as"]`, the entities that the question calls by another name, as by a typo.
+    """Return evidence with `details["read_as"]`, the entities under another name.
+
+    These are the entities that the question calls by a name other than the label, such as by a typo.
 
     Only entities that the details name count. Letters, accents and signs aside, a label or key is no other name. The
-    key is left out where there is none.
+    key is absent if there is no such entity.
     """
     read = {
         key: Reading(text=one["text"], key=key, label=graph.label(key))
@@ -408,7 +435,9 @@ def note_readings(evidence: Sequence[Evidence], graph: KnowledgeGraph, linked: M
 
 
 def tell_readings(documents: Sequence[Document]) -> str:
-    """Return a sentence on each name that is read as another one; nothing where there is none.
+    """Return a sentence on each name that is read as another one.
+
+    The text is empty if there is no such name.
 
     Example:
         >>> details = {"read_as": [{"text": "Paymnets", "key": "Q1", "label": "Payments"}]}
@@ -420,7 +449,7 @@ def tell_readings(documents: Sequence[Document]) -> str:
     return as_data(" ".join(dict.fromkeys(told)))
 
 
-#: How the facts of a Document are written; see `verbalize`.
+#: How the facts of a Document are written. See `verbalize`.
 DocumentStyle = Literal["triples", "grouped", "tables", "paths"]
 
 
@@ -439,13 +468,13 @@ def documents_of(
 
     Args:
         evidence: By falling score.
-        k: How many Documents; fewer only where there is no more.
+        k: How many Documents. The result has fewer only if there are no more.
         graph: Gives the labels.
         retriever: The class that found the evidence.
-        style: How the facts are written; see `verbalize`.
-        single_triples: Whether each triple is a Document of its own, with the first evidence that holds it; what an
-            operation gives without any triple is a Document, too, and so is an entity alone.
-        question: What was asked.
+        style: How the facts are written. See `verbalize`.
+        single_triples: Whether each triple is a Document of its own, with the first evidence that holds it. The result
+            of an operation without any triple is a Document, too, and so is an entity alone.
+        question: The question of the evidence.
         linked: How it names the entities that the details of the evidence name.
     """
     rows = _one_by_one(evidence) if single_triples else evidence
@@ -501,7 +530,9 @@ def _document(
 
 
 def _attributes(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, list[Any]]:
-    """Return the attributes of each triple, and its sources; nothing of a graph without attributes.
+    """Return the attributes of each triple, and its sources.
+
+    The result is empty for a graph without attributes.
 
     A triple that a database has, and the graph has not, has none.
     """
@@ -515,7 +546,7 @@ def _attributes(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, l
 
 
 def evidence_of(row: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of the metadata of a Document, or of a row with some of its keys."""
+    """Return the evidence of a Document's metadata, or of a row with some of its keys."""
     return Evidence(
         tuple(Triple(*triple) for triple in row["triples"]),
         float(row["score"]),
@@ -528,7 +559,9 @@ def evidence_of(row: Mapping[str, Any]) -> Evidence:
 
 
 def top_answers(evidence: Sequence[Evidence]) -> list[str]:
-    """Return the answers that all evidence with the top score proposes, best first, each once.
+    """Return the answers of all evidence with the top score.
+
+    The best answer comes first, and each answer comes once.
 
     Args:
         evidence: By falling score.
@@ -542,7 +575,10 @@ def documents_answers(documents: Sequence[Document]) -> list[str]:
 
 
 def equally_good(documents: Sequence[Document]) -> list[Document]:
-    """Return the first Document and, if it proposes answers, those with the same score that do so, too."""
+    """Return the first Document and the Documents that are as good.
+
+    If the first Document proposes answers, the Documents that propose answers with the same score follow.
+    """
     first, rest = documents[:1], documents[1:]
     score = first[0].metadata.get("score") if first and result_answers(first[0].metadata) else None
     same = (one for one in rest if score is not None and one.metadata.get("score") == score)
@@ -550,20 +586,28 @@ def equally_good(documents: Sequence[Document]) -> list[Document]:
 
 
 def best_text(documents: Sequence[Document]) -> str:
-    """Return the answers of equally good Documents as one text, joined by "or"; empty without any."""
+    """Return the answers of equally good Documents as one text, joined by "or".
+
+    The text is empty without answers.
+    """
     texts = [result_text(one.metadata) for one in equally_good(documents)]
     return "\nor ".join(dict.fromkeys(filter(None, texts)))
 
 
 def best_answers(documents: Sequence[Document]) -> list[str]:
-    """Return the answers of equally good Documents as texts, each once; see `result_answers`."""
+    """Return the answers of equally good Documents as texts, each once.
+
+    See `result_answers`.
+    """
     return list(dict.fromkeys(name for one in equally_good(documents) for name in result_answers(one.metadata)))
 
 
 def flat_metadata(document: Document) -> Document:
-    """Return a copy whose metadata holds only texts, numbers and truth values, as Chroma and its like accept.
+    """Return a copy with only flat values in the metadata.
 
-    Lists and dictionaries become JSON texts; what is None is left out.
+    It holds only texts, numbers and truth values, which Chroma and similar stores accept.
+
+    Lists and dictionaries become JSON texts. None values are left out.
     """
     flat = {
         name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value

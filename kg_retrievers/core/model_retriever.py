@@ -48,7 +48,9 @@ class BaseModelRetriever(BaseNeighborhoodRetriever):
     def fields_made_from(
         cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Load the model, and take the `max_hops` and `max_nodes` of its training unless they are given.
+        """Load the model, and fill `max_hops` and `max_nodes` from its training.
+
+        Values that the user gives stay.
 
         Raises:
             InvalidArgumentError: If the model is missing.

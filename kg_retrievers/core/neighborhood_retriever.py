@@ -31,14 +31,15 @@ class MaskedQuestionState(RetrievalState, total=False):
 
 
 class BaseNeighborhoodRetriever(BaseKGRetriever):
-    """A retriever that looks at the neighbourhood of the entities a question names, or at the whole graph."""
+    """A retriever over the neighbourhood of a question's entities, or the whole graph."""
 
-    #: "neighborhood": the entities of the question and what is near them. "graph": all of the graph, whatever the
-    #: question names; no entity need be found.
+    #: "neighborhood": the entities of the question and their surroundings. "graph": all of the graph, whatever the
+    #: question names. No entity need be found.
     scope: Literal["neighborhood", "graph"] = "neighborhood"
-    #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
+    #: How many triples a neighbour is away from the entities of the question, at most. None for any number.
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
-    #: The most entities of a neighbourhood; those with the highest personalised PageRank are kept. None for no limit.
+    #: The most entities of a neighbourhood. The entities with the highest personalised PageRank are kept. None for no
+    #: limit.
     max_nodes: int | None = Field(default=MAX_NODES, ge=1)
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
@@ -47,11 +48,14 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         return super().part(state)
 
     def part_request(self, entities: tuple[str, ...]) -> PartRequest:
-        """As in the base: what is around the entities, with the facts between the outermost ones."""
+        """Request the surroundings of the entities, as in the base class.
+
+        The request includes the facts between the outermost entities.
+        """
         return PartRequest(entities, self.max_hops, between=True)
 
     def model_post_init(self, context: Any) -> None:
-        """Check that a whole graph is at hand, where all of it is looked at.
+        """Check that a whole graph is at hand if the scope is "graph".
 
         Raises:
             InvalidArgumentError: If not.
@@ -67,9 +71,9 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
             )
 
     def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
-        """Return the entities that a question is about, the likeliest first, and the question without their names.
+        """Return the question's entities, the likeliest first, and the question without their names.
 
-        With scope "graph", uses only entities that the caller gives; none are required.
+        With scope "graph", uses only entities that the caller gives, and none are required.
 
         Raises:
             EntityLinkingError: If none is given and none is found.
@@ -84,21 +88,29 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         return {"seed_entities": seeds}
 
     def link_and_mask(self, state: MaskedQuestionState) -> dict[str, Any]:
-        """Run the stage that writes `seed_entities` and `masked_question`; what the caller supplied stays."""
+        """Run the stage that writes `seed_entities` and `masked_question`.
+
+        Values that the caller supplied stay.
+        """
         seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
         return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
 
     def entity_ids(self, keys: Sequence[str]) -> Array:
-        """Return the ids of entities: int64, shape (keys), -1 for a key that is not in the graph."""
+        """Return the ids of entities: int64, shape (keys).
+
+        The id is -1 for a key that is not in the graph.
+        """
         return np.array([self.graph.entities.find(key) for key in keys], np.int64)
 
     def checked_rows(
         self, field: str, rows: Sequence[Sequence[Any]], known: Container[Any], wanted: str
     ) -> list[list[Any]]:
-        """Return the rows of an input, each a name or a triple with its score, if each is known and there once.
+        """Check the rows of an input and return them.
+
+        A row is a name or a triple with its score. Each must be known and occur once.
 
         Raises:
-            InvalidArgumentError: If one is not.
+            InvalidArgumentError: If a row is unknown or occurs twice.
         """
         names = [row[0] if len(row) == 2 else tuple(row[:-1]) for row in rows]
         if strange := [name for name in names if name not in known]:
@@ -112,7 +124,10 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         return [list(row) for row in rows]
 
     def named(self, seeds: Sequence[str]) -> dict[str, list[list[str]]]:
-        """Return the details of evidence that say which entities it is about; nothing where none counts."""
+        """Return the details of evidence that list its entities.
+
+        The details are empty if no entity counts.
+        """
         if self.scope == "graph" or not seeds:
             return {}
         return {"entities": [[self.graph.label(key), key] for key in seeds]}
@@ -126,7 +141,9 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         return [Triple(keys[head], relations[relation], keys[tail]) for head, relation, tail in rows]
 
     def triples_in_scope(self, seeds: Sequence[str]) -> tuple[Array, bool]:
-        """Return the ids of the triples in scope, ascending, and whether `max_nodes` left some out.
+        """Return the ids of the triples in scope, ascending.
+
+        Also return whether `max_nodes` left some out.
 
         Raises:
             EntityLinkingError: If there are no seeds, but the scope is a neighbourhood.
@@ -137,7 +154,7 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         return found.triples, found.truncated
 
     def neighborhood(self, seeds: Sequence[str]) -> Neighborhood:
-        """Return what is around the seeds.
+        """Return the neighbourhood of the seeds.
 
         Raises:
             EntityLinkingError: If there are no seeds.

@@ -1,4 +1,4 @@
-"""From scored paths to evidence: what GNN-RAG and relation paths share."""
+"""Turn scored paths into evidence, for GNN-RAG and for relation paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ScoredPath:
 
     Args:
         path: The walk, from an entity of the question.
-        score: How well it fits; higher is better.
+        score: How well it fits. Higher is better.
     """
 
     path: Path
@@ -29,7 +29,9 @@ class ScoredPath:
 
 
 def relation_path(path: Path) -> tuple[tuple[str, str], ...]:
-    """Return the relations that a path crosses, each "forward" (from head to tail) or "backward".
+    """Return the relations of a path with their directions.
+
+    The direction is "forward" (from head to tail) or "backward".
 
     A triple from an entity to itself is crossed forward.
 
@@ -54,13 +56,14 @@ def path_evidence(
 
     Args:
         paths: The paths, in any order.
-        merge: Whether paths of one relation path, whatever entity they begin with, are one piece of evidence: its
-            triples are theirs, path after path, each once; its score is the highest of theirs; its answers are their
-            ends by falling score. Of two such pieces with one score, that comes first whose ends have the higher sum of
-            scores, then the one whose path came first. If not, each path is a piece of evidence, in stable order.
+        merge: Whether paths of one relation path, whatever their first entity, form one piece of evidence. Its triples
+            are the triples of the paths, path after path, each once. Its score is the highest score of the paths. Its
+            answers are the ends of the paths by falling score. Of two such pieces with one score, the piece whose ends
+            have the higher sum of scores comes first, then the one whose path came first. If not, each path is a piece
+            of evidence, in stable order.
         truncated: Whether a limit cut the search for paths.
-        details: What is to stand in the details of each; `path_evidence` adds "relation_path", which is `[[relation,
-            "forward" or "backward"], ...]`, and "paths", as `path_rows` writes them.
+        details: The details of each piece. `path_evidence` adds "relation_path", which is `[[relation, "forward" or
+            "backward"], ...]`, and "paths", as `path_rows` writes them.
     """
     best: dict[Path, ScoredPath] = {}
     for scored in sorted(paths, key=lambda scored: -scored.score):

@@ -1,10 +1,10 @@
-"""The prompt that answers from paths, of GNN-RAG and RoG: reasoning paths to a list of answers.
+"""Hold the prompt of GNN-RAG and RoG, from paths to answers.
 
-The method is that of "GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning" (C. Mavromatis, G. Karypis,
-arXiv:2405.20139), section 4.3 and appendix E.4 (prompt A): the paths from the question's entities to the candidates,
-then the question; keep it short, and list all answers. RoG's retrieval is asked with the same prompt there. The words
-and the worked examples are our own. Differs from the paper: the arrows keep the direction of the facts; a second
-example shows paths that do not answer.
+The method comes from "GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning" (C. Mavromatis, G. Karypis,
+arXiv:2405.20139), section 4.3 and appendix E.4 (prompt A). The prompt shows the paths from the question's entities to
+the candidates, then the question, and asks to keep it short and list all answers. RoG's retrieval is asked with the
+same prompt there. The words and the worked examples are our own. Differs from the paper: the arrows keep the direction
+of the facts, and a second example shows paths that do not answer.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str],
     Args:
         prompt: The prompt, often one that a user put in place of ours.
         wanted: The names of the placeholders, in any order.
-        name: What the prompt is called, for the message.
+        name: The name of the prompt, for the message.
 
     Raises:
         InvalidArgumentError: If it is no prompt template, or a placeholder is missing or will not be filled.
@@ -44,7 +44,10 @@ def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str],
 
 
 def prompt_problem(prompt: object, wanted: Collection[str]) -> str:
-    """Return what is wrong with a prompt and what to do about it; nothing where it is as wanted."""
+    """Return the fault of a prompt and its remedy.
+
+    The text is empty if the prompt is as wanted.
+    """
     if not isinstance(prompt, BasePromptTemplate):
         return (
             f"wanted a prompt template of LangChain, but got {prompt!r:.100}. "
@@ -63,5 +66,5 @@ def prompt_problem(prompt: object, wanted: Collection[str]) -> str:
     return f"the prompt has the placeholders {sorted(got)}, but needs exactly {sorted(needed)}: {' and '.join(advice)}."
 
 
-#: The type of a field that holds a prompt for answering; `BaseKGRetriever` checks it.
+#: The type of a field that holds a prompt for answering. `BaseKGRetriever` checks it.
 AnswerPrompt = BasePromptTemplate[Any]

@@ -1,4 +1,6 @@
-"""Reads the replies of language models leniently: the object in a reply, and the answers in it.
+"""Read the replies of language models leniently.
+
+The functions find the object in a reply, and the answers in it.
 
 A reply is data: nothing in it is evaluated.
 """
@@ -28,19 +30,19 @@ MAX_REPLY = 100_000
 #: How deeply lists and objects are read into each other.
 MAX_DEPTH = 8
 
-#: Stands for the answer where there is no evidence, or a model finds no answer in it.
+#: Stands for the answer if there is no evidence, or a model finds no answer in it.
 NO_ANSWER = "The knowledge graph holds no answer to this question."
 
-#: Stands for the answer where the question names no entity of the graph, or is not understood surely enough.
+#: Stands for the answer if the question names no entity of the graph, or is not understood surely enough.
 NOT_UNDERSTOOD = "The question was not understood."
 
-#: Stands for the answer where it is less certain than the caller requires.
+#: Stands for the answer if it is less certain than the caller requires.
 LESS_SURE = "The answer is less certain than required."
 
-#: Stands for the answer where a budget ended the search; the graph may hold one.
+#: Stands for the answer if a budget ended the search. The graph may hold one.
 SEARCH_ENDED = "The search ended before it found anything."
 
-#: Stands for the answer where the evidence proposes no entity, as that of a pattern without a target.
+#: Stands for the answer if the evidence proposes no entity, such as the evidence of a pattern without a target.
 NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
 
 # The advice to give a language model, in hints for Python and for the shell.
@@ -65,7 +67,7 @@ def refusal_of(error: RefusalError) -> str:
 
 
 def drop_model_advice(error: RefusalError, retriever: object) -> None:
-    """Leave the advice to give a language model out of the hints, if a part of the retriever calls one.
+    """Drop hints to pass a language model if the retriever uses one.
 
     Example:
         >>> from types import SimpleNamespace
@@ -80,7 +82,9 @@ def drop_model_advice(error: RefusalError, retriever: object) -> None:
 
 
 def without_reasoning(reply: str) -> str:
-    """Return what a reply says after its reasoning in `<think>` tags, of which the first may be missing.
+    """Return the text of a reply after its reasoning in `<think>` tags.
+
+    The first tag may be missing.
 
     Halves of surrogate pairs, which no file and no client takes, are replaced.
 
@@ -144,7 +148,10 @@ def is_abstention(text: str) -> bool:
 
 
 def plain_answers(reply: str) -> list[str]:
-    """Return the text of a reply, after its reasoning, as the one answer; none where it is blank or an abstention."""
+    """Return a reply after its reasoning as the one answer.
+
+    The list is empty if the reply is blank or an abstention.
+    """
     text = without_reasoning(reply).strip()
     return [text] if text and not is_abstention(text) else []
 
@@ -152,13 +159,13 @@ def plain_answers(reply: str) -> list[str]:
 def marked_answers(reply: str, separator: str | None = ";") -> list[str]:
     r"""Read the answers that stand behind a marker, "Answer:" or "ans:", after the reasoning.
 
-    The answers are the items of a list, or of a line what stands between separators. Where a line holds the marker
-    alone, they follow on the next lines. Without a marker the whole reply is read: its bullets, or its only line, or
-    else all of it as one answer. An answer that is an abstention is left out, and so is one that comes again.
+    The answers are the items of a list, or the parts of a line between separators. If a line holds the marker alone,
+    they follow on the next lines. Without a marker the whole reply is read: its bullets, or its only line, or else all
+    of it as one answer. An answer that is an abstention is left out, and so is one that comes again.
 
     Args:
         reply: The text of the reply, of which the first `MAX_REPLY` characters after the reasoning are read.
-        separator: What separates several answers on one line; None where each marker has one answer.
+        separator: The text between several answers on one line. None if each marker has one answer.
 
     Example:
         >>> marked_answers("Reason: Both rise there [1].\nAnswer: Netherlands; France")
@@ -182,7 +189,9 @@ def marked_answers(reply: str, separator: str | None = ";") -> list[str]:
 
 
 def listed_answers(reply: str) -> list[str]:
-    r"""Read answers that stand one a line, after the reasoning; a marker before them, "Answers:", may be missing.
+    r"""Read answers that stand one per line, after the reasoning.
+
+    A marker before them, "Answers:", may be missing.
 
     Example:
         >>> listed_answers("Enceladus\nMimas"), listed_answers("not available")
@@ -200,7 +209,10 @@ def listed_answers(reply: str) -> list[str]:
 
 
 def _lines_before_another_question(reply: str) -> list[str]:
-    """Return the lines of a reply; after the first marker only those before the model goes on with something else."""
+    """Return the lines of a reply.
+
+    After the first marker, these are only the lines before the model continues with something else.
+    """
     lines = [line.rstrip() for line in without_reasoning(reply)[:MAX_REPLY].strip().splitlines()]
     first = next((number for number, line in enumerate(lines) if _MARKER.match(line)), None)
     if first is None:
@@ -210,7 +222,7 @@ def _lines_before_another_question(reply: str) -> list[str]:
 
 
 def _block_answers(first: str, following: list[str], separator: str | None) -> list[str]:
-    """Return the answers of a marker's line and of what belongs to it below."""
+    """Return the answers of a marker's line and of the lines that belong to it."""
     below = _paragraph(following)
     if first.strip() and not first.endswith(":"):
         bullets = [line for line in below if _BULLET.match(line)]
@@ -219,7 +231,7 @@ def _block_answers(first: str, following: list[str], separator: str | None) -> l
 
 
 def _text_answers(text: str, separator: str | None) -> list[str]:
-    """Return the answers of a text: the bullets of a list, the parts of a line, or all of it."""
+    """Return a text's answers: bullets, parts of a line, or all of it."""
     lines = text.strip().split("\n")
     if any(_BULLET.match(line) for line in lines):
         return _items([line for line in lines if _BULLET.match(line)])
@@ -242,7 +254,7 @@ def _quoted_list(text: str) -> list[str]:
 
 
 def _items(lines: list[str]) -> list[str]:
-    """Return the items of a list without bullets, and without numbers where these count from 1."""
+    """Return the items of a list without bullets, and without numbers if these count from 1."""
     lines = [line for line in lines if not line.endswith(":")]
     numbers = [found[1] if (found := _NUMBERED.match(line)) else "" for line in lines]
     counted = len(lines) > 1 and numbers == [str(number) for number in range(1, len(lines) + 1)]
@@ -276,7 +288,7 @@ def parse_object(reply: str, form: type[Form]) -> Form:
         form: A pydantic model of the object.
 
     Raises:
-        AnswerParseError: If there is no such object; the message says why, so that a model can correct it.
+        AnswerParseError: If there is no such object. The message says why, so that a model can correct it.
     """
     text = without_reasoning(reply)[:MAX_REPLY]
     nodes, cut_short = read_nodes(text)
@@ -320,7 +332,10 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 @dataclass(slots=True, eq=False)
 class ReplyNode:
-    """A list, tuple or object of the reply: its values in order, each with its key or None."""
+    """A list, tuple or object of the reply.
+
+    It holds its values in order, each with its key or None.
+    """
 
     opener: str
     start: int
@@ -339,7 +354,7 @@ class ReplyNode:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is closed, or is an object that lacks nothing but its last brace."""
+        """Whether it is closed, or an object that lacks only its last brace."""
         if self.end is not None or self.opener != "{" or not self.values or self.next_key is not None:
             return self.end is not None
         last = self.values[-1]
@@ -353,7 +368,10 @@ class ReplyNode:
         return next((found[name] for name in names if name in found), None)
 
     def data(self, depth: int = MAX_DEPTH) -> Any:
-        """Return plain lists, dictionaries, texts and None; a number is a text, what lies deeper is None."""
+        """Return plain lists, dictionaries, texts and None.
+
+        A number becomes a text, and deeper values become None.
+        """
         values = [
             value if not isinstance(value, ReplyNode) else value.data(depth - 1) if depth > 1 else None
             for value in self.values
@@ -412,7 +430,7 @@ class _NodeReader:
         return self.nodes, False
 
     def _next_token(self) -> re.Match[str] | None:
-        """Return the next token; outside of all nodes, the next that opens one."""
+        """Return the next token. Outside of all nodes, return the next token that opens one."""
         if not self.stack:
             if not (start := _START.search(self.text, self.position)):
                 return None
@@ -429,7 +447,7 @@ class _NodeReader:
         self.still_open[opener] += 1
 
     def _close(self, opener: str) -> None:
-        """Close the nearest node of that kind, and with it those inside that were never closed."""
+        """Close the nearest node of that kind, and the unclosed nodes inside it."""
         while self.stack and self.still_open[opener]:
             closed = self.stack.pop()
             closed.end = self.position
@@ -438,7 +456,7 @@ class _NodeReader:
                 break
 
     def _read_string(self, quote: str) -> bool:
-        """Read a string up to its end; return whether it has one."""
+        """Read a string up to its end, and return whether it has one."""
         ends = (found for found in _STRING_ENDS[quote].finditer(self.text, self.position) if found[0][0] != "\\")
         if not (end := next(ends, None)):
             return False
@@ -461,7 +479,10 @@ def _unescaped(text: str) -> str:
 
 
 def _whole_characters(text: str) -> str:
-    """Join halves of surrogate pairs, as of JSON's escapes; halves that stand alone are replaced."""
+    """Join halves of surrogate pairs, such as from JSON's escapes.
+
+    Halves that stand alone are replaced.
+    """
     if text.isascii() or not _HALVES.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -75,7 +75,7 @@ from kg_retrievers.index.question_keys import with_keys
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
 _REFUSALS = logging.getLogger(REFUSALS_LOGGER)
 
-#: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
+#: What happens to a refused question. See `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
 
 #: The name of a preset: the settings of the method's paper.
@@ -114,56 +114,57 @@ class BaseKGRetriever(BaseRetriever):
     """A LangChain retriever that returns evidence from a knowledge graph.
 
     `invoke(question, k=..., seed_entities=..., ...)` takes any key of the method's state by name, and `on_refusal`.
-    Sync and async run the same body and give the same list. A retriever can be copied and pickled; a copy makes its
-    caches anew.
+    Sync and async run the same body and give the same list. A retriever can be copied and pickled. A copy makes its own
+    caches.
 
     Raises:
         InvalidArgumentError: If the question is empty, or a field or an argument is misspelt or out of range.
-        RefusalError: If the question is refused and `on_refusal` is "raise": `EntityLinkingError` where no entity of
-            the graph is found in it, `LowConfidenceError` where it is not understood surely enough, `NoEvidenceError`
-            where nothing fits.
+        RefusalError: If the question is refused and `on_refusal` is "raise". It is an `EntityLinkingError` if the
+            question names no entity of the graph, a `LowConfidenceError` if it is not understood surely enough, and a
+            `NoEvidenceError` if nothing fits.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
     #: The state of the method's stages: `RetrievalState`, or a TypedDict that extends it.
     state_class: ClassVar[type] = RetrievalState
-    #: The questions that the method suits; a router asks it first for these.
+    #: The questions that the method suits. A router asks it first for these.
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
     #: Whether the evidence proposes answers. If not, an evaluation reports None for every metric that compares answers.
     proposes_answers: ClassVar[bool] = True
-    #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
-    #: needed.
+    #: Whether the method carries out patterns with an operation, such as for "how many". A router asks these methods
+    #: first if a question needs an operation.
     operations: ClassVar[bool] = False
 
     #: The prompts for answering that `answer_prompt` takes by name.
     answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {}
 
-    #: The fields that a preset sets, by its name; a field that is given by hand wins.
+    #: The fields that a preset sets, by its name. A field that the user sets wins.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
-    #: The keys of the state that hold keys of entities, besides the seed entities.
+    #: The keys of the state that hold keys of entities, in addition to the seed entities.
     entity_inputs: ClassVar[frozenset[str]] = frozenset()
 
-    #: The graph and what finds things in it.
+    #: The graph and its search structures.
     index: GraphIndex = Field(kw_only=False)
-    #: The number of Documents to return; fewer only where the graph holds no more.
+    #: The number of Documents to return. The result has fewer only if the graph holds no more.
     k: int = Field(default=1, ge=1, le=MAX_K)
-    #: What one Document holds.
+    #: The contents of one Document.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written: see `verbalize`, whose "numbered" would begin with 1 in each Document.
     style: DocumentStyle = "grouped"
-    #: What to do with a question that is refused, since no entity is found in it, it is not understood surely enough
-    #: (`min_confidence`) or nothing in the graph fits. "empty": return no Documents, log the reason as a warning and
-    #: send it as the event `kg_retrievers.refused`; chains, tools and workflows answer with the reason. "raise": raise
-    #: it as a `RefusalError`.
+    #: The reaction to a refused question. A question is refused if no entity is found in it, if it is not understood
+    #: surely enough (`min_confidence`), or if nothing in the graph fits. "empty": return no Documents, log the reason
+    #: as a warning and send it as the event `kg_retrievers.refused`. Chains, tools and workflows answer with the
+    #: reason. "raise": raise it as a `RefusalError`.
     on_refusal: OnRefusal = "empty"
-    #: A question whose answers are less likely right is refused; 0 refuses none. `KGRetriever` proposes no answer then.
-    #: It has no effect if the method, or the model behind it, states no confidence: `metadata["confidence"]` is None.
+    #: The least likelihood that the answers are right. A question below it is refused, and 0 refuses none.
+    #: `KGRetriever` proposes no answer then. It has no effect if the method, or the model behind it, states no
+    #: confidence: `metadata["confidence"]` is None.
     min_confidence: float = Field(default=MIN_CONFIDENCE, ge=0, le=1, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
-    #: Reads the answers from a model's reply to `answer_prompt`; none where the model abstains.
+    #: Reads the answers from a model's reply to `answer_prompt`. It finds none if the model abstains.
     parse_answers: Callable[[str], list[str]] = marked_answers
 
     _cache: Cache = PrivateAttr(default_factory=Cache)
@@ -193,7 +194,7 @@ class BaseKGRetriever(BaseRetriever):
                 raise self._wrong_fields(error) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Change a field; its new value is checked."""
+        """Change a field and check its new value."""
         try:
             super().__setattr__(name, value)
         except ValidationError as error:
@@ -226,7 +227,7 @@ class BaseKGRetriever(BaseRetriever):
 
     @classmethod
     def from_index(cls: Callable[Arguments, Retriever], *args: Arguments.args, **fields: Arguments.kwargs) -> Retriever:
-        """Build the retriever from what a user has.
+        """Build the retriever from an index and the user's settings.
 
         Every method takes the same arguments. A method ignores `llm` and `examples` if it cannot use them.
 
@@ -264,7 +265,9 @@ class BaseKGRetriever(BaseRetriever):
     def fields_made_from(
         cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the fields that the method makes from what a user has; a method overrides this.
+        """Make fields from the user's arguments.
+
+        A method overrides this.
 
         Args:
             index: As of `from_index`.
@@ -282,7 +285,7 @@ class BaseKGRetriever(BaseRetriever):
 
     @classmethod
     def _check_made_once(cls, name: str, llm: LanguageModel, examples: Examples) -> None:
-        """Refuse `llm` and `examples` beside the field that is made from them."""
+        """Refuse `llm` and `examples` together with the field that is made from them."""
         if llm is not None or examples is not None:
             raise InvalidArgumentError(
                 f"{cls.__name__}: got {name}= beside llm= or examples=, from which one is made. Leave one out."
@@ -290,7 +293,7 @@ class BaseKGRetriever(BaseRetriever):
 
     @classmethod
     def _with_preset(cls, preset: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a preset with those that are given in their place."""
+        """Return the fields of a preset, overridden by the given fields."""
         if preset is None:
             return dict(fields)
         if preset not in cls.presets:
@@ -299,10 +302,12 @@ class BaseKGRetriever(BaseRetriever):
         return {**cls.presets[preset], **fields}
 
     def with_index(self, index: GraphIndex) -> Self:
-        """Return a retriever with the same settings over another graph; nothing of this one's graph is kept.
+        """Return a retriever with the same settings over another graph.
 
-        What is built from the index, such as a generator of patterns, is moved by its own `with_index`; what it has
-        learned from examples goes along, by the names of relations.
+        The new retriever keeps nothing of this graph.
+
+        Parts that are built from the index, such as a generator of patterns, move by their own `with_index`. Their
+        knowledge from examples goes along, by the names of relations.
 
         Args:
             index: The index of the other graph.
@@ -319,7 +324,9 @@ class BaseKGRetriever(BaseRetriever):
         return type(self)(index=index, **fields)
 
     def with_fields(self, fields: Mapping[str, Any]) -> Self:
-        """Return a retriever with some fields changed; what this one has prepared, such as a database, serves it, too.
+        """Return a retriever with some fields changed.
+
+        It shares the prepared parts of this one, such as a database.
 
         Raises:
             InvalidArgumentError: If there is no such field, or a value is wrong.
@@ -336,13 +343,19 @@ class BaseKGRetriever(BaseRetriever):
 
     @property
     def running_stages(self) -> tuple[Stage, ...]:
-        """The stages as they run: over a connected graph, each over the part that the question needs."""
+        """The stages as they run.
+
+        Over a connected graph, each stage runs over the part that the question needs.
+        """
         if not self.index.is_connected:
             return self.stages
         return tuple(replace(one, work=partial(self._over_part, at)) for at, one in enumerate(self.stages))
 
     def _over_part(self, at: int, state: Mapping[str, Any]) -> Runnable[Any, dict[str, Any]]:
-        """Return a stage over the part of the graph that the question needs; LangChain runs it on the same state."""
+        """Return a stage over the part of the graph that the question needs.
+
+        LangChain runs it on the same state.
+        """
         return self.over(self.part(state)).stages[at].run
 
     def over(self, part: GraphIndex) -> Self:
@@ -350,7 +363,9 @@ class BaseKGRetriever(BaseRetriever):
         return self if part is self.index else self.with_index(part)
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
-        """Fetch the part of a connected graph that the stages need: the facts around the entities of the question.
+        """Fetch the part of a connected graph that the stages need.
+
+        The part holds the facts around the entities of the question.
 
         It is kept, so that the stages of a question share it.
 
@@ -369,7 +384,7 @@ class BaseKGRetriever(BaseRetriever):
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
-        """The prompts that the retriever and what answers from its evidence use, by name."""
+        """The prompts of the retriever and of its answerers, by name."""
         return {"answer": self.answer_prompt}
 
     @property
@@ -387,7 +402,7 @@ class BaseKGRetriever(BaseRetriever):
     ) -> BaseTool:
         """Return a tool for agents. Its message frames the evidence as data, its artifact holds the Documents.
 
-        Where nothing is found, or the question is refused, the message says so, so that a model can ask another way.
+        If nothing is found, or the question is refused, the message says so. A model can then ask another way.
         `args_schema` and `arg_types` are there for LangChain's signature only: the tool takes one text, `query`.
         """
         if args_schema is not None or arg_types is not None:
@@ -441,18 +456,26 @@ class BaseKGRetriever(BaseRetriever):
         return {"question": question, "k": self.k, **checked}
 
     def inputs_for(self, question: Question) -> dict[str, Any]:
-        """Return what `invoke` takes of a labelled question besides its text: the entities, where it names some."""
+        """Return the inputs of a labelled question for `invoke`, except its text.
+
+        These are its entities, if it names some.
+        """
         return {"seed_entities": list(question.seed_entities)} if question.seed_entities else {}
 
     def check_named_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Do as `check_inputs`; of a connected graph, over the entities that the inputs name and the facts between."""
+        """Check inputs like `check_inputs`.
+
+        For a connected graph, the check covers the entities that the inputs name and the facts between them.
+        """
         if not inputs or not self.index.is_connected:
             return self.check_inputs(inputs)
         keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
         return self.over(self.index.part(PartRequest(tuple(sorted(keys)), between=True))).check_inputs(inputs)
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a caller supplies for the state, or a person edits in it, checked and as stages write it.
+        """Check values that a caller or a person supplies for the state.
+
+        The result holds the values as stages write them.
 
         Raises:
             InvalidArgumentError: If a key is not of the state, or a value is of another type or out of range.
@@ -464,16 +487,21 @@ class BaseKGRetriever(BaseRetriever):
         return checked
 
     def results(self, state: RetrievalState, evidence: Sequence[Evidence]) -> dict[str, Any]:
-        """Return what the last stage writes: the answers of the evidence with the top score, and the Documents."""
+        """Return the results of the last stage.
+
+        These are the answers of the evidence with the top score, and the Documents.
+        """
         documents = self.documents_from(evidence, state["k"], state["question"])
         return {"answers": top_answers(evidence), "documents": documents}
 
     def documents_from(self, evidence: Sequence[Evidence], k: int, question: str = "") -> list[Document]:
-        """Return the first k Documents of the evidence, best first, in the granularity of this retriever.
+        """Return the first k Documents of the evidence, best first.
+
+        The Documents have the granularity of this retriever.
 
         Names that several entities of the question bear stand in `details["ambiguous"]`. If the question is given, it
-        stands in the metadata, with how it names the entities that the evidence is about ("linked"); those that it
-        calls by another name than their label stand in `details["read_as"]`.
+        stands in the metadata, with its words for the entities of the evidence ("linked"). Entities that it calls by
+        another name than their label stand in `details["read_as"]`.
         """
         who, single = type(self).__name__, self.granularity == "triple"
         if self.index.truncated:
@@ -507,15 +535,15 @@ class BaseKGRetriever(BaseRetriever):
 
         Args:
             state: The state.
-            confidence: How likely the answers are right, in [0, 1]; None, if nobody can tell, is enough.
+            confidence: How likely the answers are right, in [0, 1]. None means that nobody can tell, and is enough.
             unplaced: The words of the question that nothing in the graph fits.
             nearest: The relations that came nearest to the question, the nearest first.
-            lacking: What an entity of the question lacks and others have, as clauses; they say it all.
-            truncated: Whether there are facts that were not fetched, among which that may be.
+            lacking: Clauses on things that an entity of the question lacks and others have. They say it all.
+            truncated: Whether there are facts that were not fetched, which may include the answer.
 
         Raises:
             LowConfidenceError: If not. It names the words that no relation fits, and the nearest relations.
-            SearchBudgetError: If not, and what seems to be lacking may be among facts that were not fetched.
+            SearchBudgetError: If not, and the missing fact may be among facts that were not fetched.
         """
         wanted, who = state.get("min_confidence", self.min_confidence), type(self).__name__
         if confidence is None or confidence >= wanted:
@@ -552,7 +580,7 @@ class BaseKGRetriever(BaseRetriever):
         )
 
     def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:
-        """Run the stages; a refusal becomes what `on_refusal` says."""
+        """Run the stages, and turn a refusal into the result that `on_refusal` asks for."""
         on_refusal = inputs.pop("on_refusal", None) or self.on_refusal
         if on_refusal not in get_args(OnRefusal):
             raise InvalidArgumentError(
@@ -619,7 +647,7 @@ def _named(words: Sequence[str]) -> str:
 def nothing_fetched(
     who: str, why: Sequence[str] = ("nothing fits among the facts that were fetched",)
 ) -> SearchBudgetError:
-    """Return the error where nothing fits among the facts that were fetched of a connected graph, which has more."""
+    """Return the error for a connected graph with more facts if nothing fetched fits."""
     return SearchBudgetError(
         f"{who}: {'; '.join(why)}; there are more facts around the entities of the question.", **RAISE_FACTS
     )
@@ -628,11 +656,11 @@ def nothing_fetched(
 def on_index(part: Any, index: GraphIndex) -> Any:
     """Return a part of a retriever as it is over another graph.
 
-    A part that has `with_index` says how; of a list or a sequence of Runnables, so does each item. Any other part knows
-    no graph, and is returned as it is.
+    If a part has `with_index`, that method moves it. The same holds for each item of a list or a sequence of Runnables.
+    Any other part knows no graph, and is returned as it is.
 
     Args:
-        part: The value of a field, or what a part holds.
+        part: The value of a field, or a part of a part.
         index: The index of the other graph.
 
     Raises:

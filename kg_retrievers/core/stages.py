@@ -1,4 +1,7 @@
-"""The stages of a retriever, their shared state, and the runner of their sync and async body."""
+"""Define the stages, their shared state, and their runner.
+
+One body runs sync and async.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ Confidence = Annotated[float, Field(ge=0, le=1, strict=True)]
 
 
 def shown_confidence(confidence: float) -> str:
-    """Return a confidence with two digits, cut, so that it is never shown as what was wanted and not reached.
+    """Return a confidence with two digits, cut.
+
+    Cutting keeps it from looking like a threshold that it did not reach.
 
     Example:
         >>> shown_confidence(0.9677)
@@ -53,12 +58,14 @@ Work = Runnable[Any, Any] | Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Call:
-    """Run a runnable or a function on an input; the body is sent its output.
+    """Run a runnable or a function on an input.
+
+    The body is sent its output.
 
     Attributes:
         work: The runnable or function.
         input: Its input.
-        shown_as: The name and metadata of its run in callbacks; None for the defaults.
+        shown_as: The name and metadata of its run in callbacks. None for the defaults.
     """
 
     work: Work
@@ -68,7 +75,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Event:
-    """Send a custom event to LangChain's callbacks; the body is sent None."""
+    """Send a custom event to LangChain's callbacks.
+
+    The body is sent None.
+    """
 
     name: str
     data: dict[str, Any]
@@ -82,7 +92,7 @@ def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
     """Run a body to its end. The error of a call is raised inside of the body, which may handle it.
 
     A call ends at the deadline, if there is one (`kg_retrievers.deadline`), and its error holds no secrets. Each call
-    is a LangChain run if callbacks listen; otherwise functions and bodies are called directly.
+    is a LangChain run if callbacks listen. Otherwise functions and bodies are called directly.
     """
     watched = _is_watched(config)
     try:
@@ -108,7 +118,7 @@ def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
 
 
 async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
-    """Run a body to its end, as `run_sync` does; functions run in a thread."""
+    """Run a body to its end, like `run_sync`, with functions in a thread."""
     watched = _is_watched(config)
     try:
         request = next(body)
@@ -133,7 +143,10 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
 
 
 def _is_watched(config: RunnableConfig) -> bool:
-    """Tell whether callbacks listen to the runs and events under a run, those of a context or the environment too."""
+    """Tell whether callbacks listen to the runs and events under a run.
+
+    Callbacks of a context or the environment count, too.
+    """
     return bool(get_callback_manager_for_config(config).handlers)
 
 
@@ -168,7 +181,7 @@ class GeneratorRunnable(Runnable[Input, Output]):
 
     @abstractmethod
     def body(self, input: Input) -> Body[Output]:
-        """Yield requests; return the output."""
+        """Yield requests, and return the output."""
 
     def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the body."""
@@ -205,7 +218,7 @@ STAGE_EVENT = "kg_retrievers.stage"
 #: The name of the custom event that is sent when a question is refused.
 REFUSAL_EVENT = "kg_retrievers.refused"
 
-#: The name of the logger that warns of refused questions; its messages hold the question.
+#: The name of the logger that warns of refused questions. Its messages hold the question.
 REFUSALS_LOGGER = "kg_retrievers.refusals"
 
 #: The keys in the metadata of a stage's run, and of the runs under it: whose stage, and which.
@@ -214,8 +227,8 @@ RETRIEVER_KEY, STAGE_KEY = "kg_retriever", "kg_stage"
 #: The most Documents that can be asked for.
 MAX_K = 1_000_000
 
-#: What a question looks like before it is understood: how many entities of the graph it names, or whether it asks for
-#: a description ("open").
+#: The form of a question before it is understood: how many entities of the graph it names, or whether it asks for a
+#: description ("open").
 QuestionShape = Literal["no entity", "one entity", "several entities", "open"]
 
 
@@ -231,10 +244,12 @@ Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
 
 class RetrievalState(TypedDict, total=False):
-    """What the stages of every retriever share; each method extends it with keys of its own.
+    """The state that the stages of every retriever share.
 
-    All values are small and JSON-safe, or Documents, so that a workflow can checkpoint them. The types are checked
-    where a caller supplies a value or a person edits it.
+    Each method extends it with keys of its own.
+
+    All values are small and JSON-safe, or Documents, so that a workflow can checkpoint them. The types are checked if a
+    caller supplies a value or a person edits it.
     """
 
     question: str
@@ -253,9 +268,9 @@ class Stage:
     """One step of a retriever.
 
     Attributes:
-        name: Unique in its retriever; the name of the node in a workflow.
+        name: Unique in its retriever. The node in a workflow has the same name.
         work: From the state to the keys it writes: a method, or a runnable.
-        writes: These keys. The stage is skipped where the caller supplied all of them.
+        writes: These keys. The stage is skipped if the caller supplied all of them.
         calls_model: Whether it calls a language model, so that a retry may help.
     """
 
@@ -270,7 +285,9 @@ class Stage:
         return coerce_to_runnable(self.work)
 
     def shown_as(self, who: str) -> RunnableConfig:
-        """Return what callbacks are told of its run: its name, and in the metadata whose stage it is.
+        """Return the name and metadata of its run for callbacks.
+
+        The metadata names the retriever of the stage.
 
         Args:
             who: The class of its retriever.
@@ -290,7 +307,9 @@ class Stage:
 
 
 def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[str, Any]:
-    """Return inputs for a state whose names and types fit; a tuple becomes a list, an integer a float where one is due.
+    """Check the names and types of inputs for a state.
+
+    A tuple becomes a list, and an integer becomes a float if a float is due.
 
     Args:
         state_class: The TypedDict of the state.
@@ -315,7 +334,7 @@ def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[
 
 
 def _forms(state_class: type, error: ValidationError) -> str:
-    """Return what the wrong values are, as far as the state says it in a `Field(description=...)`."""
+    """Return the correct form of the wrong values, as far as the state says it in a `Field(description=...)`."""
     hints = get_type_hints(state_class, include_extras=True)
     names = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors())
     forms = {name: getattr(hints[name], "__metadata__", ()) for name in names}

@@ -1,4 +1,7 @@
-"""Asks language models for JSON objects of a closed, bounded schema, and reads what comes, also where it was cut."""
+"""Ask language models for JSON objects of a bounded schema.
+
+The schema is closed. Replies are read even if they were cut.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from kg_retrievers.foreign import client_errors
 
 
 class GuardedModel(RunnableBindingBase[Any, Any]):
-    """A language model, or what was made of one, whose calls end at the deadline and raise typed errors."""
+    """A language model, or a runnable made of one, with typed errors and a deadline."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Call the model."""
@@ -36,14 +39,14 @@ class GuardedModel(RunnableBindingBase[Any, Any]):
             return call_foreign(partial(super().invoke, input, config, **kwargs))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Call the model; one without an async side runs in a thread that nothing waits for after the deadline."""
+        """Call the model. A model without an async side runs in a thread that nothing waits for after the deadline."""
         with client_errors(self._who):
             if seconds_left() < math.inf and _blocks(self.bound):
                 return await await_foreign_function(partial(super().invoke, input, config, **kwargs))
             return await await_foreign(super().ainvoke(input, config, **kwargs))
 
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """Stream from the model, as chains do; the deadline is looked at after each part."""
+        """Stream from the model, as chains do, and check the deadline after each part."""
         with client_errors(self._who):
             for part in super().transform(input, config, **kwargs):
                 check_deadline()
@@ -64,7 +67,9 @@ class GuardedModel(RunnableBindingBase[Any, Any]):
 
 
 def guarded(model: Runnable[Any, Any]) -> GuardedModel:
-    """Return a model whose calls end at the deadline of this context, and raise typed errors without secrets.
+    """Return a model whose calls end at the deadline.
+
+    The deadline is the one of this context. Errors are typed and hold no secrets.
 
     Example:
         >>> from kg_retrievers.testing import ScriptedChatModel
@@ -89,15 +94,18 @@ def _model_in(runnable: object) -> BaseLanguageModel[Any] | None:
 
 
 def _blocks(runnable: object) -> bool:
-    """Tell whether the model in a runnable has no async side: its calls would fill the loop's pool of threads."""
+    """Tell whether the model in a runnable has no async side.
+
+    Its calls would fill the loop's pool of threads.
+    """
     model = _model_in(runnable)
     if isinstance(model, BaseChatModel):
         return type(model)._agenerate is BaseChatModel._agenerate and type(model)._astream is BaseChatModel._astream
     return isinstance(model, BaseLLM) and type(model)._agenerate is BaseLLM._agenerate
 
 
-#: The longest list, and the longest text in characters, where a form does not say so itself. Without such bounds, a
-#: model that repeats itself writes on until its reply is cut.
+#: The longest list, and the longest text in characters, unless a form sets another limit. Without such bounds, a model
+#: that repeats itself writes on until its reply is cut.
 MAX_ITEMS, MAX_TEXT = 20, 300
 
 #: Says of a reply that it was cut at the limit of its length.
@@ -114,11 +122,13 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 def bounded_schema(form: type[BaseModel], **fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of a form, in which no object is open, and no list and no text without an end.
+    """Return the JSON schema of a form, with bounds.
+
+    No object is open, and every list and every text has a limit.
 
     Args:
         form: A pydantic model of the object.
-        **fields: What is added to the schema of a field, by its name.
+        **fields: Additions to the schema of a field, by its name.
 
     Example:
         >>> class Reply(BaseModel):
@@ -152,12 +162,14 @@ def _bounded(node: Any) -> Any:
 
 
 class StructuredModel:
-    """A language model that is asked for objects of a form: by its structured output, where it has some.
+    """A language model that is asked for objects of a form.
+
+    It uses the structured output of the model, if the model has it.
 
     Args:
         llm: The language model.
         form: A pydantic model of the object.
-        structured: Whether to use the model's structured output; None where the model has it.
+        structured: Whether to use the model's structured output. None uses it if the model has it.
         who: Who asks, for errors.
 
     Raises:
@@ -176,10 +188,12 @@ class StructuredModel:
             )
 
     def asked(self, **fields: Mapping[str, Any]) -> GuardedModel:
-        """Return what is called; `reply_text` and `read_object` read what it gives.
+        """Return the runnable to call.
+
+        `reply_text` and `read_object` read its output.
 
         Args:
-            **fields: What is added to the schema of a field, by its name, for this question.
+            **fields: Additions to the schema of a field, by its name, for this question.
         """
         if not self._has_schema:
             return guarded(self._llm)
@@ -199,7 +213,10 @@ def _has_structured_output(llm: BaseLanguageModel[Any], form: type[BaseModel]) -
 
 
 class _CutReplies(GuardedModel):
-    """A model whose client raises an error where a reply was cut; here the reply comes as far as it goes."""
+    """A model whose client raises an error if a reply was cut.
+
+    Here the reply comes as far as it goes.
+    """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Call the model."""
@@ -234,7 +251,10 @@ class _CutReplies(GuardedModel):
 
 
 def reply_text(reply: Any) -> str:
-    """Return the text of a reply: of a message, of the arguments of a call, or of a structured output with either."""
+    """Return the text of a reply.
+
+    The reply is a message, the arguments of a call, or a structured output with either.
+    """
     if isinstance(reply, Mapping):  # a structured output, with the message it came in
         reply = reply["raw"]
     if isinstance(reply, AIMessage) and reply.tool_calls:
@@ -246,7 +266,7 @@ def reply_text(reply: Any) -> str:
 
 
 def was_cut(reply: Any) -> bool:
-    """Tell whether a reply was cut at the limit of its length, as the client says.
+    """Tell whether a reply was cut at its length limit, by the client's account.
 
     Example:
         >>> was_cut(AIMessage("{", response_metadata={"finish_reason": "length"})), was_cut("{")
@@ -261,7 +281,7 @@ def read_object(reply: Any, form: type[Form]) -> Form:
     """Read the object in a reply.
 
     Raises:
-        AnswerParseError: If there is none that has the wanted form; the message says so where the reply was cut.
+        AnswerParseError: If there is no object of the wanted form. The message says so if the reply was cut.
     """
     try:
         return parse_object(reply_text(reply), form)

@@ -1,4 +1,7 @@
-"""TrainedModel: what all trained models share, a configuration, weights, and a check of the index's embeddings."""
+"""Define the base of all trained models.
+
+It holds a configuration, weights, and a check of the index's embeddings.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ PROBE = "Who directed the film?"
 
 
 class ModelConfig(Protocol):
-    """A dataclass that holds what a model looks at, and its sizes."""
+    """A dataclass that holds the inputs of a model, and its sizes."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -42,11 +45,11 @@ class TrainedModel(ABC, Generic[Config]):
     """A trained model that a retriever queries.
 
     Args:
-        config: What it looks at.
+        config: The inputs of the model, and its sizes.
         weights: float32 arrays of the shapes in `config.shapes`.
         probe: float32, shape (dimension): the vector of `PROBE` by the embeddings of the training.
-        embeddings: The name of these embeddings.
-        training: What it was trained on, and how well it did; values of JSON.
+        embeddings: The name of the embeddings of the training.
+        training: The training data and the results on it, as values of JSON.
 
     Raises:
         InvalidArgumentError: If a weight is missing, of another shape or not finite, or there is one too many.
@@ -82,7 +85,9 @@ class TrainedModel(ABC, Generic[Config]):
         return f"{type(self).__name__}({self.config!r})"
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write `model.safetensors`, with the configuration in its metadata, in one rename; see `from_pretrained`.
+        """Write `model.safetensors`, with the configuration in its metadata.
+
+        One rename saves it. See `from_pretrained`.
 
         Raises:
             InvalidArgumentError: If `folder` holds a model of Hugging Face.

@@ -1,1 +1,1 @@
-"""Graph databases: what a query may do before it is run."""
+"""Work with graph databases, and check queries before they run."""

@@ -1,4 +1,7 @@
-"""Bounds how much a query joins, and how much larger than its parts a text or list can become."""
+"""Bound the joins of a query and the growth of its values.
+
+The growth is how much larger than its parts a text or list can become.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ MAX_SKIP, MAX_LIMIT = 1000, 1_000_000
 #: How many hops a relationship or a quantified path may have, and how many shortest paths may be wanted.
 MAX_HOPS = 1000
 
-#: How many operators a query may have; each `[0]`, `.name`, `IS NULL` and sign behind or before a value is one.
+#: How many operators a query may have. Each `[0]`, `.name`, `IS NULL` and sign behind or before a value is one.
 MAX_OPERATORS = 500
 
-#: How many relationships MATCH may have before the next WITH, and how many of these one variable. LadybugDB plans 1 s
-#: for 8 at one node, and 5 s for 12.
+#: How many relationships MATCH may have before the next WITH, and how many of them one variable may have. LadybugDB
+#: plans 1 s for 8 at one node, and 5 s for 12.
 MAX_RELATIONSHIPS, MAX_AT_NODE = 16, 8
 
 #: The digits of a number.
@@ -28,7 +31,9 @@ MAX_DIGITS = 100
 
 
 def check_bounds(query: str, tokens: Sequence[Token], root: SyntaxNode, parameters: Mapping[str, Any]) -> None:
-    """Refuse a query that would take an engine down, in time linear in its length.
+    """Refuse a query that would take an engine down.
+
+    The check takes time linear in the length of the query.
 
     Args:
         query: The text of the query.
@@ -37,7 +42,7 @@ def check_bounds(query: str, tokens: Sequence[Token], root: SyntaxNode, paramete
         parameters: The values of its parameters, as far as they are known.
 
     Raises:
-        CypherSafetyError: If it is beyond a bound. The message says which, and how to write it instead.
+        CypherSafetyError: If it is beyond a bound. The message says which bound, and how to write the query instead.
     """
     nodes = list(root.walk())
     for token in tokens:
@@ -81,7 +86,10 @@ _INSTEAD = {
 
 
 def _check_count(query: str, token: Token, where: str, most: int, parameters: Mapping[str, Any]) -> None:
-    """Refuse an integer that is too large, or a parameter whose value is known and is one, or is negative."""
+    """Refuse an integer that is negative or too large.
+
+    A parameter counts if its value is known.
+    """
     value: Any = parameters.get(token.name) if token.kind == "parameter" else int(token.text)
     if token.kind == "parameter" and where == "SKIP" and token.name in parameters and not isinstance(value, int):
         raise refusal(query, token, f", a parameter of {where} that holds no integer. Give one from 0 to {most}")
@@ -113,7 +121,7 @@ def _check_operators(query: str, tokens: Sequence[Token], nodes: Sequence[Syntax
 
 
 def _check_patterns(query: str, tokens: Sequence[Token], node: SyntaxNode) -> None:
-    """Refuse too many relationships in what an engine plans together."""
+    """Refuse too many relationships in the patterns that an engine plans together."""
     for together in _planned_together(tokens, node):
         met = Counter[str]()
         relationships = [part for path in together for part in _relationships(tokens, path, met)]
@@ -131,7 +139,10 @@ _SPLIT = "Put a WITH between two MATCH, as MATCH ... WITH DISTINCT a MATCH ..., 
 
 
 def _planned_together(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[list[SyntaxNode]]:
-    """Yield the patterns directly below a node that an engine plans at once: those of MATCH up to the next WITH."""
+    """Yield the patterns directly below a node that an engine plans at once.
+
+    These are the patterns of MATCH up to the next WITH.
+    """
     if node.rule == "operand":
         yield [node]
     together: list[SyntaxNode] = []
@@ -149,7 +160,10 @@ def _planned_together(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[lis
 
 
 def _relationships(tokens: Sequence[Token], node: SyntaxNode, met: Counter[str]) -> Iterator[SyntaxNode]:
-    """Yield the relationships of patterns, and count in `met` how many of them meet at each variable."""
+    """Yield the relationships of patterns.
+
+    `met` counts how many of them meet at each variable.
+    """
     for place, inner in enumerate(node.inside):
         if inner.rule == "relationship":
             yield inner
@@ -163,12 +177,12 @@ def _relationships(tokens: Sequence[Token], node: SyntaxNode, met: Counter[str])
 #: How many times as large a value may become, and how many numbers `range` may make.
 MAX_GROWTH = 10_000
 
-#: What counts as the length of a replacement that is computed, and as the size of a list whose size is.
+#: The assumed length of a replacement that is computed, and the assumed size of a list whose size is computed.
 COMPUTED_TEXT, COMPUTED_SIZE = 30, 100
 
 _JOINING = {"concat", "concat_ws", "list_concat", "list_cat", "array_concat", "array_cat"}
 
-#: What the ends of `range` may be computed by: the sizes of what is there, and parts of dates.
+#: The functions that may compute the ends of `range`: the sizes of values that are there, and parts of dates.
 _SIZES = {"size", "length", "char_length", "count", "date", "datetime"}
 
 #: The rules in which a size can stand.
@@ -180,7 +194,7 @@ _GROWS = "Replace by shorter texts, make shorter ranges, or join a value with it
 class _Growth(NamedTuple):
     """Reads how many times as large a part of a query makes its values.
 
-    `replace(x, 'a', 'bcd')` counts 3, `range(1, 5)` 5, `x + y` 2. What is applied to a result multiplies: functions in
+    `replace(x, 'a', 'bcd')` counts 3, `range(1, 5)` 5, `x + y` 2. Operations on a result multiply: functions in
     functions, comprehensions in comprehensions, and one WITH after another.
     """
 
@@ -241,7 +255,10 @@ class _Growth(NamedTuple):
         return COMPUTED_SIZE
 
     def _is_size(self, node: SyntaxNode, depth: int = 3) -> bool:
-        """Tell whether a value is the size of something, a part of a date or a small integer, or a sum of these."""
+        """Tell whether a value is a size, a part of a date or a small integer.
+
+        A sum of such values counts, too.
+        """
         token = self.tokens[node.start]
         if node.rule == "call":
             return token.name.lower() in _SIZES
@@ -283,7 +300,7 @@ class _Growth(NamedTuple):
         return value if isinstance(value, str) else None
 
     def _integer(self, node: SyntaxNode) -> int | None:
-        """Return an integer that is written out, with a sign or without, or a known parameter, else None."""
+        """Return a literal integer, with or without a sign, or a known parameter, else None."""
         *signs, token = self.tokens[node.start : node.end]
         if any(sign.text not in ("+", "-") for sign in signs):
             return None

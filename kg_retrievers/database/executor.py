@@ -1,4 +1,7 @@
-"""Runs Cypher queries that only read, and reads parts of the graph, within time limits."""
+"""Run Cypher queries that only read, and read parts of the graph.
+
+All work keeps to time limits.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ PAGE_TIMEOUT = 600.0
 #: Of how many nodes the properties are counted.
 MOST_COUNTED = 100_000
 
-#: How many facts are looked at to count those of a view.
+#: How many facts are examined to count the facts of a view.
 MOST_SEEN = 20_000
 
 #: The most combinations of labels of nodes without a key.
@@ -52,21 +55,23 @@ Run = Callable[..., Rows]
 
 
 class _WholeGraph:
-    """Reads all nodes, with their names, types and properties, and all relationships with their properties.
+    """Reads all nodes and relationships with their properties.
 
-    A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no page costs
-    more than its own rows. Nodes with equal keys become one entity, with the triples of all. A change made meanwhile
-    may be read or not. Nodes without a key, and their relationships, are counted in the builder's `reading`.
+    Nodes come with their names and types.
+
+    A page begins after the last key of the page before it, so that each costs the same. If keys are indexed, no page
+    costs more than its own rows. Nodes with equal keys become one entity, with the triples of all. A change made
+    meanwhile may be read or not. Nodes without a key, and their relationships, are counted in the builder's `reading`.
 
     Args:
         run: Runs a query.
-        schema: What the database holds.
+        schema: The schema of the database.
         dialect: Its Cypher.
         page_size: How many rows are read at a time.
     """
 
     def __init__(self, run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> None:
-        """Keep them; the types of keys are looked up."""
+        """Keep the arguments, and look up the types of keys."""
         self._run, self._dialect, self._page_size = run, dialect, page_size
         self._schema = replace(schema, labels=tuple(map(self._typed_by_all, schema.labels)))
 
@@ -109,7 +114,7 @@ class _WholeGraph:
         return builder
 
     def _typed_by_all(self, label: NodeLabel) -> NodeLabel:
-        """Return a label, whose keys are taken for texts if some are of another type than the schema says."""
+        """Return a label whose keys count as texts if their types differ from the schema."""
         key = f"n.{backticked(label.key)}"
 
         def count(where: str, **parameters: Any) -> int:
@@ -120,7 +125,7 @@ class _WholeGraph:
         return label if is_typed else replace(label, properties={**label.properties, label.key: "ANY"})
 
     def _nodes(self, label: NodeLabel) -> Iterator[tuple[str | int, list[str], dict[str, Any]]]:
-        """Yield the key, the labels and the properties of the nodes of a label, in the order of the database."""
+        """Yield key, labels and properties of a label's nodes, in database order."""
         order = {"key": label.key_order("n", self._dialect), "place": ID_OF[self._dialect].format("n")}
         labels = "NULL" if self._dialect == "ladybug" else "labels(n)"
         further = f"{labels} AS labels, {properties_of('n', [label.properties], self._dialect)} AS said"
@@ -131,7 +136,9 @@ class _WholeGraph:
     def _triples(
         self, label: NodeLabel, done: Collection[str], first: str | int, last: str | int
     ) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-        """Yield head, relation, tail and properties of relationships; the tail is empty if it has no key.
+        """Yield head, relation, tail and properties of relationships.
+
+        The tail is empty if it has no key.
 
         Their heads have the label, no key by the labels that are `done`, and keys from the first to the last.
         """
@@ -153,7 +160,7 @@ class _WholeGraph:
 
         Args:
             match: Its MATCH.
-            where: Its conditions; the first column is `$first` or above.
+            where: Its conditions. The first column is `$first` or above.
             order: The columns that it is sorted by, which differ in each row, and their expressions.
             further: The further columns.
             parameters: Its parameters.
@@ -174,7 +181,10 @@ class _WholeGraph:
 
 
 def describe_reading(run: Run, schema: DatabaseSchema, dialect: Dialect, timeout: float) -> Reading:
-    """Return what each part of a database is taken for, and how much of it no graph holds."""
+    """Return the reading of each part of a database.
+
+    It also says how much of the part no graph holds.
+    """
     reading = Reading(NAMES[dialect])
     keys = [f"{label.name}.{label.key}" for label in schema.labels]
     reading.understood = {
@@ -221,7 +231,7 @@ class Executor(PartReader):
     """Runs queries that only read, and reads parts of the graph as a `PartReader`. Safe to use from several threads.
 
     A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
-    holds what another process needs to connect again.
+    holds the values that another process needs to connect again.
     """
 
     #: Which Cypher it understands, or SPARQL.
@@ -229,7 +239,10 @@ class Executor(PartReader):
 
     @abstractmethod
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
-        """Return what the database held when this was first called, or what it holds now if `refresh`."""
+        """Return the contents of the database as of the first call.
+
+        With `refresh`, return its contents now.
+        """
 
     def run(
         self, query: str, parameters: Mapping[str, Any] | None = None, *, limit: int = LIMIT, timeout: float = TIMEOUT
@@ -239,7 +252,7 @@ class Executor(PartReader):
         Args:
             query: The query. It is checked first, and sorted by its columns so that the rows are always the same.
             parameters: The values of its parameters.
-            limit: How many rows are returned; 1 or more. One more is fetched, to know whether there are more.
+            limit: How many rows are returned, 1 or more. One more is fetched, to know whether there are more.
             timeout: How many seconds it may take, above 0.
 
         Raises:
@@ -259,11 +272,17 @@ class Executor(PartReader):
 
     @abstractmethod
     def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
-        """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
+        """Read the whole graph, `page_size` rows at a time.
+
+        It serves `KnowledgeGraph.from_executor`.
+        """
 
     @abstractmethod
     def reading(self, *, timeout: float = TIMEOUT) -> Reading:
-        """Return what each part of the database is taken for, and how much of it no graph holds."""
+        """Return the reading of each part of the database.
+
+        It also says how much of the part no graph holds.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -282,14 +301,20 @@ class Executor(PartReader):
         self.close()
 
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
-        """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
+        """Return the names of relations as they stand in triples, sorted.
+
+        `refresh` reads the schema again.
+        """
         with self._within(timeout, "relations"):
             schema = self.schema(refresh=refresh)
             return sorted({*schema.relation_names.values(), *schema.value_relations})
 
 
 class Fetched(NamedTuple):
-    """What came from a database: columns, and rows with nodes, relationships and paths in their stored forms."""
+    """The result that came from a database.
+
+    It has columns, and rows with nodes, relationships and paths in their stored forms.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -300,12 +325,15 @@ Fetch = Callable[[str, dict[str, Any], int, float], Fetched]
 
 
 class DatabaseExecutor(Executor):
-    """Checks a query in Cypher, has it run, and turns its rows into values by entity key."""
+    """Check a Cypher query, have it run, and key its rows by entity."""
 
     _schema: DatabaseSchema | None = None
 
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
-        """Return what the database holds; see `Executor.schema`."""
+        """Return the contents of the database.
+
+        See `Executor.schema`.
+        """
         if self._schema is None or refresh:
             self._schema = self._read_schema()
         return self._schema
@@ -329,23 +357,31 @@ class DatabaseExecutor(Executor):
         return Rows(tuple(columns), rows, len(stored) > limit, labels)
 
     def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
-        """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
+        """Read the whole graph, `page_size` rows at a time.
+
+        It serves `KnowledgeGraph.from_executor`.
+        """
         return _WholeGraph(self.run, self.schema(), self.dialect, page_size).read(attributes)
 
     def reading(self, *, timeout: float = TIMEOUT) -> Reading:
-        """Return what each part of the database is taken for; see `Executor.reading`."""
+        """Return the reading of each part of the database.
+
+        See `Executor.reading`.
+        """
         return describe_reading(self.run, self.schema(), self.dialect, timeout)
 
     @abstractmethod
     def _read_schema(self) -> DatabaseSchema:
-        """Read what the database holds."""
+        """Read the contents of the database."""
 
     @abstractmethod
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a checked query and fetch `most` rows of it at most."""
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many relationships and properties of nodes there are; None if there are too many nodes to look at.
+        """Return how many relationships and properties of nodes there are.
+
+        None if there are too many nodes to examine.
 
         Databases keep the number of relationships. A list counts once.
         """
@@ -371,16 +407,21 @@ class DatabaseExecutor(Executor):
         return PartQueries(self.schema(), self.dialect, run, wanted)
 
     def view(self, where: Where, as_of: date | str | None, validity: tuple[str, str]) -> ExecutorView:
-        """Return a reader of only the facts whose attributes satisfy conditions; for `GraphIndex.view`.
+        """Return a reader of only the facts whose attributes satisfy conditions.
+
+        It serves `GraphIndex.view`.
 
         Raises:
             InvalidArgumentError: As of `KnowledgeGraph.view`, but not if no fact satisfies the conditions. An attribute
-                is known if the schema has it, which of a large Neo4j database is that of a sample.
+                is known if the schema has it. The schema of a large Neo4j database holds the attributes of a sample.
         """
         return ExecutorView(self, where, as_of, validity)
 
     def limited_to(self, limits: Limits) -> LimitedReader:
-        """Return a reader that leaves out facts of some relations; see `LimitedReader`."""
+        """Return a reader that leaves out facts of some relations.
+
+        See `LimitedReader`.
+        """
         return LimitedReader(self, limits)
 
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
@@ -396,7 +437,9 @@ Limits = Mapping[str, Sequence[AttributeCondition]]
 
 
 class LimitedReader(PartReader):
-    """Reads facts of some relations only if they satisfy conditions, or a database cannot tell whether they do.
+    """Reads facts of some relations only if they satisfy conditions.
+
+    It also reads them if a database cannot tell whether they do.
 
     Args:
         reader: Reads all facts.
@@ -408,11 +451,17 @@ class LimitedReader(PartReader):
         self._reader, self._limits = reader, limits
 
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
-        """Return all relations, sorted; `refresh` reads the schema anew."""
+        """Return all relations, sorted.
+
+        `refresh` reads the schema again.
+        """
         return self._reader.relations(refresh=refresh, timeout=timeout)
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many facts there are without limits; None if there are too many to look at."""
+        """Return how many facts there are without limits.
+
+        None if there are too many to examine.
+        """
         return self._reader.count_facts(timeout=timeout)
 
     def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
@@ -423,10 +472,10 @@ class LimitedReader(PartReader):
 
 
 class ExecutorView(PartReader):
-    """Reads only the facts of a database that satisfy conditions, and the entities of these facts.
+    """Reads only the facts that satisfy conditions, and their entities.
 
-    An entity without any fact is read, too, as a view of a graph in memory keeps it. The only queries that run are
-    those that `render` writes for the schema of the view.
+    An entity without any fact is read, too, as a view of a graph in memory keeps it. The only queries that run are the
+    queries that `render` writes for the schema of the view.
 
     Args:
         executor: Reads all facts.
@@ -456,7 +505,10 @@ class ExecutorView(PartReader):
         return type(self), (self._executor, *self._made_with)
 
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
-        """Return what the database holds; patterns are written so that `run` can tell which rows are visible."""
+        """Return the contents of the database.
+
+        Patterns are written so that `run` can tell which rows are visible.
+        """
         writer = partial(
             ViewWriter,
             dialect=self.dialect,
@@ -468,7 +520,9 @@ class ExecutorView(PartReader):
     def run(
         self, query: str, parameters: Mapping[str, Any] | None = None, *, limit: int = LIMIT, timeout: float = TIMEOUT
     ) -> Rows:
-        """Run a query that `render` wrote for this view, and return the rows of which all facts are visible.
+        """Run a query that `render` wrote for this view.
+
+        The result has only rows of which all facts are visible.
 
         Raises:
             InvalidArgumentError: If it is another query.
@@ -493,7 +547,10 @@ class ExecutorView(PartReader):
                 most = min(4 * most, MOST_READ)
 
     def limited_to(self, limits: Limits) -> LimitedReader:
-        """Return a reader that leaves out facts of some relations; see `LimitedReader`."""
+        """Return a reader that leaves out facts of some relations.
+
+        See `LimitedReader`.
+        """
         return LimitedReader(self, limits)
 
     def _shows(self, value: Any) -> bool:
@@ -505,12 +562,18 @@ class ExecutorView(PartReader):
         return any(satisfies(read_attribute_set(one), self._wanted) for sets in said.said.values() for one in sets)
 
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
-        """Return the relations of visible facts, sorted; `refresh` reads the schema anew."""
+        """Return the relations of visible facts, sorted.
+
+        `refresh` reads the schema again.
+        """
         found = self.sample_facts(self._executor.relations(refresh=refresh, timeout=timeout), 1, timeout=timeout)
         return sorted({triple.relation for triple in found.triples})
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many visible facts there are; None if there are too many facts to look at."""
+        """Return how many visible facts there are.
+
+        None if there are too many facts to examine.
+        """
         count = self._executor.count_facts(timeout=timeout)
         if count is None or count > MOST_SEEN:
             return None
@@ -539,12 +602,12 @@ def _checked(query: str, parameters: frozenset[tuple[str, int | None]], limit: i
     return limited(check_read_only(query, parameters=dict(parameters)), limit, sort_key=SORT_KEYS[dialect])
 
 
-#: The kinds of values, of which a list holds one; None stands among all.
+#: The kinds of values. A list holds values of one kind. None stands among all.
 _KINDS = (bool, int | float, str, type(None))
 
 
 def _parameter(who: str, name: str, value: Any, *, in_list: bool = False) -> Any:
-    """Return the value of a parameter, if every database takes it and reads it as the same value."""
+    """Return the value of a parameter if every database takes it and reads it alike."""
     match value:
         case _ if not isinstance(name, str):
             pass

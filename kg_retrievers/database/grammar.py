@@ -1,8 +1,8 @@
 """The grammar of Cypher that only reads, and its parser.
 
-What the grammar does not know is refused: each clause must be one that reads, and between two operands there must be
-an operator, so no other clause can begin anywhere. Inside expressions it accepts more than engines do, which is
-harmless, since no clause stands there.
+Anything outside the grammar is refused. Each clause must be one that reads, and between two operands there must be an
+operator, so no other clause can begin anywhere. Inside expressions it accepts more than engines do, which is harmless,
+since no clause stands there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from kg_retrievers.database.tokens import Token, refusal, tokenize
 
-#: Words that do more than read, so that the message can say so; all else that is not in the grammar is refused too.
+#: Words that do more than read, so that the message can say so. Everything else outside the grammar is refused, too.
 _NOT_READING = "ALTER ATTACH COPY CREATE DELETE DETACH DROP EXPORT FOREACH IMPORT INSERT INSTALL LOAD MERGE REMOVE SET"
 NOT_READING = frozenset(_NOT_READING.split())
 
@@ -26,11 +26,11 @@ CLAUSES = NOT_READING | {"CALL", "MATCH", "RETURN", "UNION", "USE", "WHERE", "WI
 #: The rules, whose notation the file explains.
 GRAMMAR = (files(__package__) / "reading_cypher.txt").read_text("utf-8")
 
-#: What messages call what can stand at a position.
+#: The names that messages use for things that can stand at a position.
 _TITLES = {"operand": "a value", "operator": "an operator", "name": "a name", "quantifier": "a quantifier"}
 _TITLES |= {"path_mode": "a kind of path", "@integer": "an integer", "@end": "the end"}
 
-#: How many words and signs a query may have; reading so many takes a second.
+#: How many words and signs a query may have. Reading so many takes a second.
 MAX_TOKENS = 15_000
 
 #: How many rules may be nested: some 15 brackets, so that Python's own limit is never met.
@@ -44,7 +44,10 @@ _TOO_DEEP = (
 
 
 class SyntaxNode(NamedTuple):
-    """The tokens from position `start` up to `end` fit `rule`; `inside` are the nodes of the rules in it."""
+    """The tokens from position `start` up to `end` fit `rule`.
+
+    `inside` holds the nodes of the rules in it.
+    """
 
     rule: str
     start: int
@@ -67,7 +70,10 @@ Fit = Callable[["_Query", int], Found]
 
 
 class _Query:
-    """A query while it is parsed, and the furthest token at which something else was wanted."""
+    """A query during parsing.
+
+    It records the furthest token at which something else was wanted.
+    """
 
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         self.text, self.tokens = text, tokens
@@ -93,7 +99,7 @@ def read(query: str) -> tuple[list[Token], SyntaxNode]:
         Its tokens without blanks and comments, the last of kind "end", and the node of the rule `query`.
 
     Raises:
-        CypherSafetyError: If it does not fit; the message names the first token that does not, and what could stand
+        CypherSafetyError: If it does not fit. The message names the first token that does not, and what could stand
             there instead.
     """
     tokens, root = _read(query)
@@ -192,7 +198,7 @@ def _named(name: str, rules: dict[str, Fit]) -> Fit:
 
 
 def _one(wanted: str, fits: Callable[[_Query, int], bool]) -> Fit:
-    """Take one token that fits, which messages call what was `wanted`."""
+    """Take one token that fits, which messages call `wanted`."""
 
     def fit(query: _Query, at: int) -> Found:
         if fits(query, at):
@@ -258,12 +264,14 @@ def _titled(one: Fit, title: str) -> Fit:
     return fit
 
 
-#: The positions of a part of a text, the second behind its end, and what stands there instead.
+#: The positions of a part of a text, the second behind its end, and its replacement.
 Edit: TypeAlias = tuple[int, int, str]
 
 
 def splice(query: str, edits: Iterable[Edit]) -> str:
-    """Return a query with parts replaced; what is inserted at one position comes in the order of the edits.
+    """Return a query with parts replaced.
+
+    Insertions at one position come in the order of the edits.
 
     Example:
         >>> splice("RETURN a, b", [(10, 11, "c"), (7, 7, "("), (8, 8, ")")])
@@ -282,6 +290,6 @@ def variables_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
 
 
 def alias_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
-    """Return the new name of a column of WITH or RETURN, or of an UNWIND, if it has one."""
+    """Return the new name of a column of WITH, RETURN or UNWIND, if it has one."""
     named = node.find("alias" if node.rule == "column" else "variable")
     return [tokens[named.end - 1].name] if named else []

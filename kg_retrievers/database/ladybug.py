@@ -53,10 +53,10 @@ _CSV = "(PARALLEL=FALSE, HEADER=FALSE, AUTO_DETECT=FALSE, DELIM=',', QUOTE='\"',
 def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Path) -> None:
     """Load a graph into an empty database.
 
-    Entities become nodes `(:Entity {key, label, types, aliases})`, each relation a relationship type of its name. Where
-    LadybugDB cannot have that name, as with a dot in it or two that differ only by case, the type gets a similar name,
-    and the comment of its table holds the relation. Datatypes, sources, ids of relations, text relations and prefixes
-    have no place in it: see `lost_parts`.
+    Entities become nodes `(:Entity {key, label, types, aliases})`, each relation a relationship type of its name. If
+    LadybugDB cannot have that name, such as with a dot in it or two that differ only by case, the type gets a similar
+    name, and the comment of its table holds the relation. Datatypes, sources, ids of relations, text relations and
+    prefixes have no place in it: see `lost_parts`.
 
     Args:
         execute: Runs a statement.
@@ -93,7 +93,7 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
 
 
 def lost_parts(graph: KnowledgeGraph) -> list[str]:
-    """Return what a graph has and a database of `load_graph` lacks."""
+    """Return the parts of a graph that a database of `load_graph` lacks."""
     parts = {
         "datatypes of literals": graph.datatype_names,
         "attributes of facts": graph.attribute_names,
@@ -105,7 +105,9 @@ def lost_parts(graph: KnowledgeGraph) -> list[str]:
 
 
 def write_database(graph: KnowledgeGraph, file: Path) -> None:
-    """Write a graph into a new database, by LadybugDB in a process of its own.
+    """Write a graph into a new database.
+
+    LadybugDB runs in a process of its own.
 
     Args:
         graph: The graph.
@@ -132,7 +134,9 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
 
 
 def type_names(relations: Iterable[str]) -> dict[str, str]:
-    """Return a name for the table of each relation: the relation itself where that can be, else one that is free.
+    """Return a table name for each relation.
+
+    It is the relation itself if possible, else a free name.
 
     Example:
         >>> type_names(["film.genre", "starring", "film_genre", "Starring"])
@@ -150,7 +154,7 @@ def type_names(relations: Iterable[str]) -> dict[str, str]:
 
 
 def _separator(texts: Sequence[str]) -> str:
-    """Return the first of the control characters, and then of all characters, that occurs in none of the texts."""
+    """Return a character that occurs in none of the texts, control characters first."""
     used = set().union(*texts)
     return next(character for character in map(chr, range(1, 0x110000)) if character not in used)
 
@@ -165,11 +169,11 @@ MOST = 1_000_000
 
 
 def read_schema(fetch: Fetch, key: str, label: str | None) -> tuple[DatabaseSchema, dict[str, NodeLabel]]:
-    """Read tables, their properties and what they join.
+    """Read tables, their properties and the tables that they join.
 
     Args:
         fetch: Runs a query.
-        key: The property that holds keys; the primary key in tables without it.
+        key: The property that holds keys. Tables without it use their primary key.
         label: The property that holds the label of an entity.
 
     Returns:
@@ -198,7 +202,10 @@ def read_schema(fetch: Fetch, key: str, label: str | None) -> tuple[DatabaseSche
 
 
 def _types(typed: Sequence[NodeLabel], read: Callable[[str], Sequence[Sequence[Any]]]) -> tuple[str, ...]:
-    """Return the types of entities, sorted; none where several tables have types: a type would not say which."""
+    """Return the types of entities, sorted.
+
+    None are returned if several tables have types, since a type would not say which table.
+    """
     if len(typed) != 1:
         return ()
     rows = read(f"MATCH (n:{backticked(typed[0].name)}) UNWIND n.types AS type RETURN DISTINCT type ORDER BY type")
@@ -206,7 +213,10 @@ def _types(typed: Sequence[NodeLabel], read: Callable[[str], Sequence[Sequence[A
 
 
 def _relation_in(comment: str) -> str:
-    """Return the relation that `load_graph` wrote into the comment of a table; "" where it is the table's name."""
+    """Return the relation that `load_graph` wrote into the comment of a table.
+
+    It is "" if it is the table's name.
+    """
     try:
         return str(json.loads(comment)["relation"])
     except (ValueError, KeyError, TypeError):
@@ -220,27 +230,29 @@ MAX_MEMORY, LEAST_MEMORY = 1 << 30, 1 << 26
 
 
 class LadybugExecutor(DatabaseExecutor):
-    """Runs queries in a LadybugDB database, a file that is opened read-only by a process of its own.
+    """Runs queries in a LadybugDB database file.
+
+    A process of its own opens the file read-only.
 
     The process is started once and kept. Whatever a query does to it, the host lives: a query that takes too long or
     too much memory, or ends the process, fails with an error of its own, and the next query gets another process.
 
-    Queries of up to four threads run side by side, each in a process of its own; further ones wait. A fork of the host
-    starts processes of its own. Ctrl-C, `cancel()` and the cancellation of an async call stop the query.
+    Queries of up to four threads run side by side, each in a process of its own. Further queries wait. A fork of the
+    host starts processes of its own. Ctrl-C, `cancel()` and the cancellation of an async call stop the query.
 
-    What holds where: the limits of time hold on every system. Memory is held by the system on Linux, for the process as
-    a whole; elsewhere only LadybugDB's own limit, for its pages and intermediate results, holds.
+    The limits of time hold on every system. Memory is limited by the system on Linux, for the process as a whole. On
+    other systems, only LadybugDB's own limit holds, for its pages and intermediate results.
 
-    A pickle opens the file again; where `from_graph` made the database for this executor alone, it holds the graph, of
-    which a new database is made.
+    A pickle opens the file again. If `from_graph` made the database for this executor alone, the pickle holds the
+    graph, and a new database is made of it.
 
-    Where all entities have one label, as in a database of `from_graph`, a query may name their types like labels: see
+    If all entities have one label, such as in a database of `from_graph`, a query may name their types like labels: see
     `types_as_conditions`.
 
     Args:
         path: The file of the database.
-        key: The property that holds an entity's key; the primary key of node tables without that property.
-        label: The property that holds the label of an entity, where there is one.
+        key: The property that holds an entity's key. Node tables without that property use their primary key.
+        label: The property that holds the label of an entity, if there is one.
         max_memory: The most bytes that a query may take, 64 MiB or more: one half for pages and intermediate results,
             the other for all else. None for no limit but 80 % of the machine's memory for pages.
 
@@ -284,18 +296,20 @@ class LadybugExecutor(DatabaseExecutor):
     def from_graph(
         cls, graph: KnowledgeGraph, path: str | Path | None = None, *, max_memory: int | None = MAX_MEMORY
     ) -> Self:
-        """Write a graph to a new database and open it; see `load_graph` for what it looks like.
+        """Write a graph to a new database and open it.
+
+        `load_graph` describes the form of the database.
 
         The database does not hold datatypes of literals, sources of facts, ids of relations, text relations and
-        prefixes. Where a graph with some of them goes into a file, a warning is logged.
+        prefixes. If a graph with some of them goes into a file, a warning is logged.
 
         Cost: 6 s and 11 MB for 43,000 entities and 134,000 triples, and 20 ms more for each relation.
 
         Args:
             graph: The graph.
-            path: The file to write; it appears once it is complete. None for a database that is removed when the
+            path: The file to write. It appears once it is complete. None for a database that is removed when the
                 executor is closed or the program ends, in whatever way.
-            max_memory: As for the class; the loading takes what it needs.
+            max_memory: As for the class. The loading takes as much memory as it needs.
 
         Raises:
             InvalidArgumentError: If the file exists, or `max_memory` is too little.
@@ -333,7 +347,7 @@ class LadybugExecutor(DatabaseExecutor):
         return f"LadybugExecutor({str(self.path)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the file of the database, or the graph that it was made from for this executor alone."""
+        """Pickle the file of the database, or the graph of a temporary one."""
         if self._graph is not None:
             return partial(type(self).from_graph, max_memory=self._max_memory), (self._graph,)
         options: dict[str, Any] = {"key": self._key, "label": self._label, "max_memory": self._max_memory}
@@ -344,7 +358,10 @@ class LadybugExecutor(DatabaseExecutor):
         self._pool.stop("cancelled")
 
     def close(self) -> None:
-        """Stop running queries and close the database; remove it if it has no file of its own."""
+        """Stop running queries and close the database.
+
+        A database without a file of its own is removed.
+        """
         self._pool.close()
         if self._removal is not None:
             self._removal()
@@ -417,7 +434,7 @@ def _check_memory(max_memory: int | None) -> None:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Remove a folder, unless this is a fork of the process that it belongs to."""
+    """Remove a folder, unless this is a fork of the owning process."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -442,14 +459,16 @@ def _id(value: dict[str, int]) -> str:
 
 # --- types that stand as labels ---
 
-#: How the signs between labels are written as conditions; `%` is any label.
+#: How the signs between labels are written as conditions. `%` is any label.
 _SIGNS = {"|": "OR", "&": "AND", ":": "AND", "!": "NOT", "%": "TRUE"}
 
 
 def types_as_conditions(query: str, schema: DatabaseSchema) -> str:
-    """Return a query with a condition on the types of a node in place of each label that is a type.
+    """Return a query with conditions in place of labels that are types.
 
-    A label that the database has stays. One that is neither makes the database refuse the query.
+    Each condition is on the types of a node.
+
+    A label that the database has stays. A label that is neither makes the database refuse the query.
 
     Args:
         query: The query.
@@ -486,7 +505,10 @@ class _Rewriting:
         self._free_names = (name for number in count() if (name := f"typed{number}") not in used)
 
     def visit(self, node: SyntaxNode, conditions: list[str]) -> None:
-        """Change a part of the query; conditions on its nodes are added to those of the MATCH around it."""
+        """Change a part of the query.
+
+        Conditions on its nodes join the conditions of the MATCH around it.
+        """
         patterns = node.find("patterns")
         if patterns and node.rule in ("clause", "subquery"):
             self._visit_match(node, patterns)
@@ -501,7 +523,10 @@ class _Rewriting:
                 self.visit(inner, conditions)
 
     def _visit_match(self, node: SyntaxNode, patterns: SyntaxNode) -> None:
-        """Change a MATCH, or patterns in a subquery; the conditions join those of its WHERE."""
+        """Change a MATCH, or patterns in a subquery.
+
+        The conditions join its WHERE.
+        """
         own: list[str] = []
         self.visit(patterns, own)
         condition, where = " AND ".join(own), node.find("where")
@@ -515,7 +540,10 @@ class _Rewriting:
         self.edits.append((end, end, f") AND {condition}" if own else ""))
 
     def _visit_test(self, node: SyntaxNode) -> None:
-        """Change a pattern that stands as a condition: it can have conditions of its own in a subquery alone."""
+        """Change a pattern that stands as a condition.
+
+        It can have conditions of its own in a subquery alone.
+        """
         own: list[str] = []
         named = any(self._names_type(inner) for inner in node.walk() if inner.rule == "labels")
         start, end = self._span(node)
@@ -525,7 +553,10 @@ class _Rewriting:
         self.edits.append((end, end, f" WHERE {' AND '.join(own)} }}" if named else ""))
 
     def _untyped(self, node: SyntaxNode, labels: SyntaxNode) -> str:
-        """Put the label of all entities in place of types, and return the condition on them."""
+        """Put the label of all entities in place of types.
+
+        Return the condition on the types.
+        """
         named = variables_of(self.tokens, node)
         name = backticked(named[0]) if named and self.tokens[node.start + 1].kind == "quoted" else "".join(named)
         name = name or next(self._free_names)

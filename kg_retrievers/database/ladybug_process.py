@@ -29,7 +29,7 @@ STARTUP = 120.0
 #: How many seconds after its timeout a query that LadybugDB does not stop is ended with its process.
 MARGIN = 0.25
 
-#: How many seconds the host waits for a process that it killed; the system may free the memory later.
+#: How many seconds the host waits for a process that it killed. The system may free the memory later.
 KILL_WAIT = 1.0
 
 #: The part of the memory of a query that its answer may take on its way to the host: there it takes several times that.
@@ -44,17 +44,17 @@ PROCESSES = 4
 #: How many seconds pass before a query that waits for a process looks whether somebody still waits for it.
 LOOK_AGAIN = 0.05
 
-#: What a new process runs: it finds the modules where this one does.
+#: The code that a new process runs. It finds the modules in the same places as this process.
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from kg_retrievers.database import ladybug_worker as w; w.main()"
 
 
 class Opening(NamedTuple):
-    """What a process opens, and within which limits.
+    """The database that a process opens, and its limits.
 
     Args:
         path: The file of the database.
-        max_memory: The most bytes that queries may take; None for no limit.
-        temporary: A folder that the process removes if it finds its host gone; "" for none.
+        max_memory: The most bytes that queries may take. None for no limit.
+        temporary: A folder that the process removes if it finds its host gone. "" for none.
         read_only: Whether the database refuses to be written.
     """
 
@@ -70,7 +70,7 @@ class ProcessSession:
     A timer ends a process that does not answer in time, whatever it is doing then.
 
     Args:
-        opening: What it opens.
+        opening: The database to open.
     """
 
     def __init__(self, opening: Opening) -> None:
@@ -102,7 +102,9 @@ class ProcessSession:
             self._opened.set_exception(DatabaseUnavailableError(told))
 
     def wait_until_ready(self) -> None:
-        """Wait until the database is open, or the deadline; the process goes on starting.
+        """Wait until the database is open, or the deadline.
+
+        The process continues to start after the deadline.
 
         Raises:
             DatabaseUnavailableError: If it cannot be opened.
@@ -117,7 +119,9 @@ class ProcessSession:
         return self._stopped is None and self._end.alive and self._process.poll() is None
 
     def execute(self, query: str, parameters: dict[str, Any], most: int) -> Answer:
-        """Run a query; see `ladybug_worker.execute`. One that does not stop at the deadline is ended with the process.
+        """Run a query.
+
+        See `ladybug_worker.execute`. One that does not stop at the deadline is ended with the process.
 
         The start of a process that has just been replaced is part of the time.
         """
@@ -138,11 +142,17 @@ class ProcessSession:
         self.close()
 
     def close(self) -> None:
-        """End the process; nothing is lost, since it only reads."""
+        """End the process.
+
+        Nothing is lost, since it only reads.
+        """
         self._end()
 
     def _ask(self, request: dict[str, Any], seconds: float) -> Answer:
-        """Send a request, and wait for its answer; end the process if there is none in time."""
+        """Send a request, and wait for its answer.
+
+        Without an answer in time, the process is ended.
+        """
         timer = threading.Timer(seconds, self.stop, ["interrupted"])
         timer.daemon = True
         timer.start()
@@ -185,7 +195,7 @@ class ProcessSession:
 
 
 def _answer_in(data: bytes) -> Answer:
-    """Read an answer. The process that wrote it ran what it was given: nothing in it is taken on trust."""
+    """Read an answer. The process that wrote it ran the queries that it was given, so nothing in it is trusted."""
     try:
         message = json.loads(data)
         if "failure" in message:
@@ -201,7 +211,7 @@ def _answer_in(data: bytes) -> Answer:
 
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:
-    """End a process, unless this is a fork of the one that started it, and let go of it."""
+    """End a process, unless another process started it, and let go of it."""
     if os.getpid() == owner:
         with suppress(OSError):
             process.kill()
@@ -217,7 +227,7 @@ class SessionPool:
     """Hands out sessions, each to one query at a time. A fork of the process starts with none.
 
     Args:
-        opening: What is opened.
+        opening: The database to open.
 
     Raises:
         DatabaseUnavailableError: If the database cannot be opened.
@@ -240,7 +250,10 @@ class SessionPool:
             self._free.put(None)
 
     def _own(self) -> None:
-        """Forget the sessions of the process that this one is a fork of; that process removes the temporary files."""
+        """Forget the sessions of the process that this one is a fork of.
+
+        That process removes the temporary files.
+        """
         with self._lock:
             if os.getpid() != self._owner:
                 self._opening = self._opening._replace(temporary="")
@@ -273,7 +286,10 @@ class SessionPool:
                 session.close()
 
     def _next(self) -> ProcessSession | None:
-        """Wait for a session that is not in use; None for one that is still to be started."""
+        """Wait for a session that is not in use.
+
+        None stands for a session that is still to be started.
+        """
         while True:
             check_deadline()
             self._check_open()
@@ -285,7 +301,7 @@ class SessionPool:
             raise DatabaseUnavailableError(f"LadybugExecutor({str(self._opening.path)!r}) is closed. Open it again.")
 
     def _usable(self, session: ProcessSession | None) -> ProcessSession:
-        """Return a session, or a new one in place of one whose process has ended."""
+        """Return a session, or a new one if its process has ended."""
         if session is not None and (session.usable or self._closed):
             return session
         if session is not None:

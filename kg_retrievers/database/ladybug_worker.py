@@ -1,4 +1,6 @@
-"""The process in which LadybugDB runs: reads requests from one pipe, writes answers to another. Extra: `ladybug`.
+"""Run LadybugDB in a process of its own.
+
+The process reads requests from one pipe and writes answers to another. Extra: `ladybug`.
 
 Both directions carry lines of JSON. The first request opens the database. If the pipe ends without a word, the host is
 gone. The process then removes the temporary files of the database and ends.
@@ -41,12 +43,12 @@ Failure = Literal["refused", "interrupted", "memory", "crashed", "closed", "canc
 #: The types of columns that hold nodes, relationships and paths.
 _STORED = {"NODE", "REL", "RECURSIVE_REL"}
 
-#: What stands in LadybugDB's messages about memory.
+#: The words in LadybugDB's messages about memory.
 _NO_MEMORY = ("std::bad_alloc", "Unable to allocate memory", "Cannot allocate memory")
 
 
 class Answer(NamedTuple):
-    """What came of a query.
+    """The outcome of a query.
 
     Args:
         columns: The names of the columns.
@@ -60,7 +62,10 @@ class Answer(NamedTuple):
 
 
 class SessionError(Exception):
-    """A query has no answer: what kind of `failure` it is, and the database's own `reason`."""
+    """A query has no answer.
+
+    `failure` is the kind of failure, and `reason` the database's own reason.
+    """
 
     def __init__(self, failure: Failure, reason: str) -> None:
         """Keep both."""
@@ -149,7 +154,10 @@ def _serve(opening: dict[str, Any], requests: BinaryIO, answers: BinaryIO) -> bo
 
 
 def _answer(connect: Callable[[], ladybug.Connection], request: dict[str, Any], answers: BinaryIO) -> None:
-    """Answer a query over a connection of its own, since a connection keeps every statement that it prepared."""
+    """Answer a query over a connection of its own.
+
+    A connection keeps every statement that it prepared.
+    """
     timeout = request["timeout"]
     _end_after(timeout + MARGIN)
     try:
@@ -166,13 +174,18 @@ def _answer(connect: Callable[[], ladybug.Connection], request: dict[str, Any], 
 
 
 def _end_after(seconds: float) -> None:
-    """Have the system end this process after some seconds, even if the host is gone by then; 0 for no longer."""
+    """Have the system end this process after some seconds.
+
+    This works even if the host is gone by then. 0 stands for no longer.
+    """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def limit_memory(more: int) -> None:
-    """Limit the memory of this process to what it takes now and `more` bytes. Only Linux counts it as is needed here.
+    """Limit the memory of this process to its present use and `more` bytes.
+
+    Only Linux counts memory in the necessary way.
 
     The limit is on the data segment: the address space says nothing, since the database maps a terabyte of addresses.
     """

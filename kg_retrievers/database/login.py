@@ -13,7 +13,7 @@ def address_in(uri: str) -> str:
     """Return scheme, host and port of a URI of Bolt.
 
     Raises:
-        InvalidArgumentError: If there is no host, or a name or password is in it; the message does not show them.
+        InvalidArgumentError: If there is no host, or a name or password is in it. The message does not show them.
     """
     parts = _parts_of(uri)
     if parts is None or "@" in uri:
@@ -29,7 +29,7 @@ def checked_url(url: str) -> str:
     """Return the address of a SPARQL endpoint.
 
     Raises:
-        InvalidArgumentError: If it is none, or a name or password is in it; the message does not show them.
+        InvalidArgumentError: If it is none, or a name or password is in it. The message does not show them.
     """
     parts = _parts_of(url)
     if parts is None or parts.scheme not in ("http", "https") or "@" in parts.netloc:
@@ -41,7 +41,10 @@ def checked_url(url: str) -> str:
 
 
 def _parts_of(address: str) -> SplitResult | None:
-    """Return the parts of an address; None without a host, or if its query names a secret."""
+    """Return the parts of an address.
+
+    None without a host, or if its query names a secret.
+    """
     try:
         parts = urlsplit(address)
         _ = parts.port
@@ -51,7 +54,7 @@ def _parts_of(address: str) -> SplitResult | None:
 
 
 def credentials(who: str, prefix: str) -> tuple[str, str] | None:
-    """Return the name and password in the environment; None if neither is set.
+    """Return the name and password in the environment, or None if neither is set.
 
     Args:
         who: The class that asks, for messages.

@@ -84,7 +84,9 @@ _TYPES |= {
 
 
 class Neo4jExecutor(DatabaseExecutor):
-    """Runs queries in a Neo4j database, in sessions that may only read, each with a timeout of its own.
+    """Runs queries in a Neo4j database, in sessions that may only read.
+
+    Each query has a timeout of its own.
 
     User name and password are read from the environment variables NEO4J_USERNAME and NEO4J_PASSWORD. Nothing is sent
     before the first query. A pickle holds the address, never a password: the process that loads it reads them from its
@@ -92,18 +94,18 @@ class Neo4jExecutor(DatabaseExecutor):
 
     Args:
         uri: The address of the database, as in "neo4j://localhost:7687" or "bolt+s://example.org".
-        driver: The driver of neo4j that connects to it, instead of an address; who made it closes it. An executor made
+        driver: The driver of neo4j that connects to it, instead of an address. Its maker closes it. An executor made
             with it cannot be pickled.
-        database: The name of the database; None for the server's default one.
+        database: The name of the database. None for the server's default one.
         key: The property that holds an entity's key, or such a property for each node label, "key" by default. None
             for the first of "key", "id", "name" and "title" that the nodes of a label have. Nodes without it are left
             out.
-        label: The property that holds the label of an entity, where there is one.
+        label: The property that holds the label of an entity, if there is one.
         auth: The driver's `neo4j.Auth`, such as `neo4j.bearer_auth(token)`, instead of name and password. An executor
             made with it cannot be pickled.
         explain: Whether the database is asked, by EXPLAIN, whether a query only reads, before it is run for the first
-            time. False for databases that cannot tell, as ArcadeDB; then only the check of this package, and a user
-            without the right to write, keep queries from writing.
+            time. False for databases that cannot tell, such as ArcadeDB. Then only the check of this package, and a
+            user without the right to write, keep queries from writing.
         connection_timeout: How many seconds it may take to connect.
 
     Raises:
@@ -153,11 +155,14 @@ class Neo4jExecutor(DatabaseExecutor):
             raise InvalidArgumentError(f"Neo4jExecutor: {self.address} cannot be used: {cause}") from cause
 
     def __repr__(self) -> str:
-        """The address of the database; no name, no password."""
+        """Show the address of the database, without name and password."""
         return f"Neo4jExecutor({self.address!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the address and the options; name and password are read from the environment again."""
+        """Pickle the address and the options.
+
+        Name and password are read from the environment again.
+        """
         if self._takes_login:
             raise InvalidArgumentError(
                 f"{self!r} was made with {self._takes_login}=, which is not written into a pickle.",
@@ -167,7 +172,7 @@ class Neo4jExecutor(DatabaseExecutor):
         return partial(type(self), **self._made_with), ()
 
     def close(self) -> None:
-        """Close the connections; running queries are cancelled."""
+        """Close the connections, and cancel running queries."""
         with self._closing:
             closed, self._closed = self._closed, True
         if not closed:
@@ -185,7 +190,7 @@ class Neo4jExecutor(DatabaseExecutor):
         await self._loop.shutdown_asyncgens()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine on the thread of the driver, and wait for it on this one."""
+        """Run a coroutine on the driver's thread, and wait for it on this one."""
         with self._closing:  # so that the loop runs until all its work is done or cancelled
             if self._closed:
                 work.close()
@@ -210,13 +215,16 @@ class Neo4jExecutor(DatabaseExecutor):
             return rows
 
     def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
-        """Run a query of this package's own; values are the driver's."""
+        """Run a query of this package's own, with values as the driver gives them."""
         return self._wait(self._fetch_soon(query, parameters, most, timeout, False))
 
     async def _fetch_soon(
         self, query: str, parameters: dict[str, Any], most: int, timeout: float, explain: bool
     ) -> Fetched:
-        """Run a query; once more, after a pause, where the connection was lost: it only reads."""
+        """Run a query.
+
+        If the connection was lost, it runs once more after a pause, since it only reads.
+        """
         try:
             async with asyncio.timeout(timeout + GRACE):
                 try:
@@ -315,7 +323,7 @@ class Neo4jExecutor(DatabaseExecutor):
 
     @contextmanager
     def _typed_errors(self) -> Iterator[None]:
-        """Raise a typed error where what came from the database has another form than it should."""
+        """Raise a typed error if data from the database has an unexpected form."""
         try:
             yield
         except KGRetrieversError:
@@ -369,15 +377,15 @@ def _element_id(node: graph.Node | None) -> str:
 
 
 def read_schema(fetch: Fetch, key: str | Mapping[str, str] | None, label: str | None) -> DatabaseSchema:
-    """Read labels, types, their properties and what types join.
+    """Read labels, types, their properties and the labels that types join.
 
-    Properties are those of the first `SAMPLE` nodes of each label. Ends and properties of relationships are those of
-    the first `WIDE_SAMPLE`; where these lack a type, of its first `SAMPLE`. The procedures that return all of them
-    (`db.schema.nodeTypeProperties`) read the whole graph for it.
+    Properties are the properties of the first `SAMPLE` nodes of each label. Ends and properties of relationships come
+    from the first `WIDE_SAMPLE` relationships. If these lack a type, they come from the first `SAMPLE` of the type. The
+    procedures that return all of them (`db.schema.nodeTypeProperties`) read the whole graph for it.
 
     Args:
         fetch: Runs a query, and returns values as the driver does.
-        key: The property that holds keys; or that property by label ("key" for other labels); None for the first of
+        key: The property that holds keys, that property by label ("key" for other labels), or None for the first of
             `KEYS` that a label has.
         label: The property that holds the label of an entity.
 
@@ -405,9 +413,11 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str] | None, label: str | 
 
 
 def _relations(fetch: Fetch) -> tuple[list[RelationType], bool]:
-    """Return the types of relationships, and whether there may be more of their ends and properties.
+    """Return the types of relationships.
 
-    Those among the first relationships are read by one query, the others one by one. If no index finds the
+    Also return whether there may be more of their ends and properties.
+
+    Types among the first relationships are read by one query, the others one by one. If no index finds the
     relationships of a type, each such query looks at all of the graph.
     """
     first = f"MATCH (a)-[r]->(b) WITH a, r, b LIMIT $most {_TOLD}"
@@ -455,7 +465,7 @@ def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _type_of(value: Any) -> str:
-    """Return the type of a value, as `valueType` in Cypher writes it, without NOT NULL."""
+    """Return the type of a value, like `valueType` in Cypher, without NOT NULL."""
     names = (kind.__name__.lower() for kind in type(value).__mro__)
     name = next((_TYPES[name] for name in names if name in _TYPES), "STRING")
     if name == "LIST" and len(value) > VECTOR_SIZE and all(isinstance(one, float) for one in value):

@@ -62,7 +62,7 @@ NO_FACT = "NULL AS head, NULL AS relation, NULL AS tail"
 #: The id of a node or relationship, as a text.
 ID_OF: dict[Dialect, str] = {"ladybug": "CAST(id({}) AS STRING)", "neo4j": "elementId({})"}
 
-#: What an integer of 64 bits looks like that is a key.
+#: The form of an integer of 64 bits that is a key.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 _WHO = "GraphIndex.connect"
@@ -75,11 +75,11 @@ class PartQueries:
     """Writes the queries of one call and reads their rows.
 
     Args:
-        schema: What the database holds.
+        schema: The schema of the database.
         dialect: Its Cypher.
         run: Runs a query: its text, its parameters, the most rows.
-        wanted: What is wanted of the attributes of facts. All other facts, and entities that are only in these, are
-            hidden: nothing that is returned tells of them.
+        wanted: The conditions on the attributes of facts. All other facts, and entities that are only in these, are
+            hidden, and no result refers to them.
     """
 
     def __init__(
@@ -94,7 +94,10 @@ class PartQueries:
         self._is_ladybug = dialect == "ladybug"
 
     def limited_to(self, limits: Mapping[str, Sequence[AttributeCondition]]) -> Self:
-        """Leave out facts of relations that fail a condition, as far as a database can tell; return itself."""
+        """Leave out facts of relations that fail a condition, and return itself.
+
+        Facts stay if a database cannot tell.
+        """
         types = {relation: name for name, relation in self._schema.relation_names.items()}
         for relation in sorted(limits.keys() & types.keys()):
             first = len(self._limits)
@@ -122,15 +125,17 @@ class PartQueries:
         limit: int,
         most: int,
     ) -> Facts:
-        """Read the facts of entities, each way, and by the same query what the entities are.
+        """Read the facts of entities, each way, with descriptions of the entities.
+
+        One query reads both.
 
         Args:
             keys: The entities.
             ways: The patterns of a fact of `n`, and the names of its head and tail.
-            relations: The relations of the facts; None for any.
-            among: The entities that the other end is one of; None for any.
+            relations: The relations of the facts. None for any.
+            among: The entities that the other end is one of. None for any.
             limit: The most facts.
-            most: The most rows of a part of the query; more if too few of them are visible.
+            most: The most rows of a part of the query. More if too few of them are visible.
         """
         if not keys:
             return Facts([], False)
@@ -185,7 +190,10 @@ class PartQueries:
             yield f"({TYPE_OF[self._dialect]}(r) <> {quoted(type)} OR {stated})"
 
     def _with_ends(self, found: Facts) -> Facts:
-        """Describe the entities of visible facts, so that nobody has to ask whether they are visible."""
+        """Describe the entities of visible facts.
+
+        Then nobody has to ask whether they are visible.
+        """
         if not self._wanted:
             return found
         return found._replace(entities=[entity for _, entity in self._described(sorted(_ends_of(found)))])
@@ -250,7 +258,10 @@ class PartQueries:
         return by_type
 
     def _sample(self, type: str, some: str = "", only: Sequence[str] = ()) -> str:
-        """Return the query that reads relationships of a type; empty if no condition can hold of one."""
+        """Return the query that reads relationships of a type.
+
+        It is empty if no condition can hold of one.
+        """
         properties = next((one.properties for one in self._schema.relations if one.name == type), {})
         wanted = conditions_on("r", self._wanted, properties, self._dialect)
         if wanted is None:
@@ -279,20 +290,26 @@ class PartQueries:
         return f"{match}{first} RETURN {self._description(label, said)}{last}"
 
     def _types_of(self, relations: Sequence[str]) -> list[str]:
-        """Return relationship types; Neo4j's side may be asked for one that its schema lacks."""
+        """Return relationship types.
+
+        Neo4j's side may be asked for a type that its schema lacks.
+        """
         types = {relation: name for name, relation in self._schema.relation_names.items()}
         unknown = {*relations}.difference(types, self._schema.value_relations) if not self._is_ladybug else set()
         return sorted({*unknown, *(types[name] for name in relations if name in types)})
 
     def _keys(self, texts: list[str]) -> list[str | int]:
-        """Return texts, and over Bolt the integers that they write, if some keys are no texts."""
+        """Return texts, and over Bolt their integers if some keys are no texts."""
         if self._is_ladybug or all(label.has_text_key for label in self._labels):
             return [*texts]
         numbers = [int(text) for text in texts if _INTEGER.fullmatch(text)]
         return [*texts, *(number for number in numbers if -(2**63) <= number < 2**63)]
 
     def _has_key(self, label: NodeLabel) -> str:
-        """Return the condition that a node has the wanted key, and not only as that of another of its labels."""
+        """Return the condition that a node has the wanted key.
+
+        A key by another of its labels does not suffice.
+        """
         key = label.key_text("n", self._dialect) if self._is_ladybug else label.key_order("n", self._dialect)
         is_plain = len(self._schema.keys) == 1 or self._is_ladybug
         return f"{key} = wanted" + ("" if is_plain else f" AND {self._key('n')} = toString(wanted)")
@@ -303,13 +320,19 @@ class PartQueries:
         return f"{self._key(head, label)} AS head, {relation}, {self._key(tail, label)} AS tail"
 
     def _key(self, name: str, label: NodeLabel | None = None) -> str:
-        """Return the expression for the key of a node; in LadybugDB, `n` has no properties but those of its label."""
+        """Return the expression for the key of a node.
+
+        In LadybugDB, `n` has only the properties of its label.
+        """
         if self._is_ladybug and name == "n" and label is not None:
             return label.key_text(name, self._dialect)
         return key_of(name, self._schema, self._dialect)
 
     def _stated(self, rows: Sequence[Sequence[Any]]) -> dict[Triple, set[str]]:
-        """Return the relationships among rows between nodes with keys, and what is said of each."""
+        """Return the relationships among rows between nodes with keys.
+
+        Each comes with its sets of attributes.
+        """
         facts = Recorder()
         reader = AttributeReader(facts, "facts", _WHO)
         for head, type, tail, said, *_ in rows:
@@ -332,7 +355,10 @@ class PartQueries:
         return [entity for entity in found if entity.key in visible]
 
     def entities_after(self, position: str, page_size: int) -> EntityPage:
-        """Read a page, which begins after a key of a label; entities of labels before it are on other pages."""
+        """Read a page, which begins after a key of a label.
+
+        Entities of labels before it are on other pages.
+        """
         label, key = _place_in(position)
         for place, here in enumerate(self._labels):
             if here.name < label:
@@ -371,7 +397,9 @@ class PartQueries:
         return self._described_by(self._union(self._descriptions(), {"keys": self._keys(keys)}, MOST_NODES))[0]
 
     def _described_by(self, rows: Sequence[Sequence[Any]]) -> tuple[list[tuple[int, StoredEntity]], dict[Triple, str]]:
-        """Return the entities of the rows that are no facts, each with the position of the first label that has it.
+        """Return the entities of the rows that are no facts.
+
+        Each comes with the position of the first label that has it.
 
         And the facts of their properties, sorted, each with the datatype of its value.
         """
@@ -400,7 +428,10 @@ class PartQueries:
             yield f"{match} RETURN {self._description(label, properties_of('n', [label.properties], self._dialect))}"
 
     def _description(self, label: NodeLabel, said: str) -> str:
-        """Return the columns of the description of a node; columns of a UNION have one type."""
+        """Return the columns of the description of a node.
+
+        Columns of a UNION have one type.
+        """
         place, key = self._labels.index(label), self._key("n", label)
         labels = "label(n)" if self._is_ladybug else "labels(n)"
         return f"{NO_FACT}, {said} AS said, {place} AS place, {key} AS key, {labels} AS labels"
@@ -425,7 +456,7 @@ class PartQueries:
         return kept | {name: keys[:limit] for name, keys in more.items()}
 
     def _naming(self, label: NodeLabel, most: int) -> Iterator[str]:
-        """Yield the parts of a query that find names and keys: by key, by label and by alias."""
+        """Yield the query parts that find names and keys by key, label and alias."""
         match = f"MATCH (n:{backticked(label.name)})"
         result = f"RETURN DISTINCT wanted AS name, {self._key('n', label)} AS key ORDER BY name, key LIMIT {most}"
         yield f"UNWIND $keys AS wanted {match} WHERE {self._has_key(label)} {result}"
@@ -440,9 +471,9 @@ class PartQueries:
     # --- queries ---
 
     def _union(self, parts: Iterable[str], parameters: dict[str, Any], most: int) -> list[Sequence[Any]]:
-        """Return the rows of parts that have the same columns, at most so many of each.
+        """Return the rows of parts with the same columns, at most so many of each.
 
-        They are one query where each is a message.
+        They are one query if each query is a message.
         """
         if self._is_ladybug:
             return [row for part in parts for row in self._run(part, parameters, most)]
@@ -474,13 +505,15 @@ def relationships_of(
     relations: Collection[str] | None = None,
     is_head: bool = True,
 ) -> list[tuple[str, str, Mapping[str, str]]]:
-    """Return the types `:A|B` of relationships `r` that one query reads, and their properties: expression and types.
+    """Return the types `:A|B` of relationships `r`, and their properties.
+
+    One query reads these relationships. The properties come with expression and types.
 
     Args:
-        schema: What the database holds.
+        schema: The schema of the database.
         dialect: Its Cypher.
         label: The label of one end.
-        relations: The relations that are wanted, by their names in triples; None for all.
+        relations: The relations that are wanted, by their names in triples. None for all.
         is_head: Whether that end is the head.
     """
     held = [one for one in schema.relations if relations is None or schema.relation_of(one.name) in relations]

@@ -9,7 +9,10 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON-safe values: dates and durations as ISO 8601, all else that JSON lacks as text."""
+    """Return a value as JSON-safe values.
+
+    Dates and durations become ISO 8601 texts, and all else that JSON lacks becomes a text.
+    """
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):

@@ -1,4 +1,7 @@
-"""The properties of nodes and relationships: how a query returns them, and what they are for a graph."""
+"""Handle the properties of nodes and relationships.
+
+A query returns them in a form, and a graph reads them in a role.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ _DATES = ("DATE", "DATE[]", "LIST<DATE>")
 
 
 def properties_of(name: str, properties: Iterable[Mapping[str, str]], dialect: Dialect) -> str:
-    """Return the expression for the properties of what a query calls `name`, without those that no graph holds.
+    """Return the expression for the properties of the variable `name`.
+
+    Properties that no graph holds are left out.
 
     Its value is a map, or a list of pairs: `dict` reads both.
 
@@ -45,14 +50,20 @@ def properties_of(name: str, properties: Iterable[Mapping[str, str]], dialect: D
 
 
 def pairs_of(name: str, properties: Iterable[str], dialect: Dialect) -> str:
-    """Return the expression for some properties of what a query calls `name`: a map, or a list of pairs."""
+    """Return the expression for some properties of the variable `name`.
+
+    Its value is a map, or a list of pairs.
+    """
     if dialect == "ladybug":
         return f"{{{', '.join(f'{backticked(one)}: {name}.{backticked(one)}' for one in properties)}}}"
     return f"[{', '.join(f'[{quoted(one)}, {name}.{backticked(one)}]' for one in properties)}]"
 
 
 def attribute_names(schema: DatabaseSchema) -> list[str]:
-    """Return the names of the attributes of facts, as far as the schema knows them, sorted."""
+    """Return the names of the attributes of facts, sorted.
+
+    These are the attributes that the schema knows.
+    """
     names = {name for one in schema.relations for name in {*one.properties}.difference(unread(one.properties))}
     return sorted({SOURCE if name == "sources" else name for name in names})
 
@@ -60,13 +71,15 @@ def attribute_names(schema: DatabaseSchema) -> list[str]:
 def conditions_on(
     name: str, wanted: Sequence[AttributeCondition], properties: Mapping[str, str], dialect: Dialect, first: int = 0
 ) -> list[str] | None:
-    """Return the conditions of a query on a relationship; None if no relationship can satisfy them.
+    """Return the conditions of a query on a relationship.
 
-    All that satisfy what is wanted satisfy them, and perhaps others: no Cypher reads the dates in texts.
+    None if no relationship can satisfy them.
+
+    Every relationship that is wanted satisfies them, and perhaps others do: no Cypher reads the dates in texts.
 
     Args:
         name: The variable of the relationship.
-        wanted: What is wanted of its attributes; the query takes `parameters_of` it.
+        wanted: The conditions on its attributes. The query takes `parameters_of` them.
         properties: The properties that it may have, and their types.
         dialect: The Cypher.
         first: The number of the first condition in the names of parameters.
@@ -95,7 +108,9 @@ def conditions_on(
 
 
 def conditions_of(pattern: Pattern, triple: int) -> list[AttributeCondition]:
-    """Return what facts of a triple of a pattern have to satisfy, as far as a database can tell; others may, too.
+    """Return the conditions on facts of a triple of a pattern.
+
+    They cover as much as a database can tell, and other facts may satisfy them, too.
 
     Args:
         pattern: The pattern.
@@ -112,7 +127,7 @@ def conditions_of(pattern: Pattern, triple: int) -> list[AttributeCondition]:
 
 
 def _limits(conditions: Iterable[Condition], unknown: str) -> Iterator[tuple[Comparison, float | date]]:
-    """Yield what holds of each number, and of each date, that satisfies the conditions on an unknown."""
+    """Yield the condition on each number, and on each date, for an unknown."""
     for one in conditions:
         if one.unknown != unknown or one.operator in ("!=", "contains", "in"):
             continue
@@ -127,7 +142,10 @@ def _limits(conditions: Iterable[Condition], unknown: str) -> Iterator[tuple[Com
 
 
 def _tests(held: str, place: int, wanted: AttributeCondition) -> tuple[str, str, str]:
-    """Return what is to hold of a text, a number and a date; each is empty if any may satisfy the condition."""
+    """Return the tests of a text, a number and a date.
+
+    Each is empty if any may satisfy the condition.
+    """
     texts, numbers, days = list[str](), list[str](), list[str]()
     if wanted.among is not None:
         texts.append(f"({held} IN $texts{place} OR {held} STARTS WITH '[')")  # a list, perhaps
@@ -154,7 +172,9 @@ def parameters_of(wanted: Sequence[AttributeCondition], first: int = 0) -> dict[
 def node_attributes(
     said: Mapping[str, Any], label: NodeLabel, labels: Collection[str], schema: DatabaseSchema
 ) -> dict[str, Any]:
-    """Return the properties of a node as an `AttributeReader` takes the attributes of a node of a file.
+    """Return the properties of a node for an `AttributeReader`.
+
+    The form is the form of the attributes of a node of a file.
 
     Args:
         said: The properties.
@@ -181,7 +201,7 @@ def _read(value: Any, type: str | None) -> Any:
 
 
 class Recorder(GraphBuilder):
-    """Keeps what an `AttributeReader` says of each fact.
+    """Keeps the statements of an `AttributeReader` on each fact.
 
     Attributes:
         said: The sets of attributes of each fact, as `attribute_set` writes them.

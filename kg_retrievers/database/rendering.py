@@ -24,16 +24,16 @@ class PatternWriter(ABC):
 
     Attributes:
         pattern: The pattern.
-        schema: What the database holds.
+        schema: The schema of the database.
         keys: The keys of which each known node may take one.
         given: The keys of known nodes of absent triples, as a caller gives them.
         allowed: The keys that unknowns may have, by name.
         revisits: Whether other nodes may take the entity of a known node.
         direction: Whether the directions of triples count.
-        types: The types below each type, itself included, where there are others.
+        types: The types below each type, itself included, if there are others.
         attributes: Whether the database holds the attributes of the pattern.
         names: The variable of each node.
-        parameters: Those of the conditions written so far.
+        parameters: The parameters of the conditions written so far.
     """
 
     pattern: Pattern
@@ -62,7 +62,7 @@ class PatternWriter(ABC):
         """Yield the lines of the query, without LIMIT.
 
         Args:
-            bindings: The unknowns whose keys are the columns, by the name of the column; none for the facts.
+            bindings: The unknowns whose keys are the columns, by the name of the column. Empty for the facts.
             counts: Whether the only column is how many different keys the first of them has.
             facts: Whether the facts follow these columns.
         """
@@ -123,7 +123,7 @@ _DIFFERENT: dict[Dialect, str] = {"ladybug": "id({}) <> id({})", "neo4j": "{} <>
 #: The most keys that conditions may leave.
 MAX_KEYS = 100_000
 
-#: Above so many keys, LadybugDB joins them; it compares each node with each member of a list.
+#: Above so many keys, LadybugDB joins them. Otherwise it compares each node with each member of a list.
 MAX_LIST = 100
 
 
@@ -141,36 +141,39 @@ def render(
     types: Mapping[str, Sequence[str]] | None = None,
     attributes: bool = False,
 ) -> tuple[str, dict[str, Any]]:
-    """Write a pattern as a query that finds the same on every engine, and the same as `match_pattern` at distance 0.
+    """Write a pattern as a query with the same matches on every engine.
+
+    They are the matches of `match_pattern` at distance 0.
 
     Each triple stands in a MATCH of its own, since Neo4j, unlike LadybugDB, never binds two relationships of one MATCH
     to the same fact. Entities are parameters, never text of the query.
 
     Args:
-        pattern: What to find. A known relation is a relation of the database by its exact name.
-        schema: What the database holds.
+        pattern: The pattern to find. A known relation is a relation of the database by its exact name.
+        schema: The schema of the database.
         dialect: The Cypher to write, or SPARQL.
-        entities: The keys of which a known node may take one; by default the node's `entity`, or its text.
-        direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
+        entities: The keys of which a known node may take one. By default the node's `entity`, or its text.
+        direction: With "ignore", a fact fits a triple either way. With "respect", head fits head, and tail fits tail.
         allowed: The keys that an unknown may have, by its name, as its conditions say: see `allowed_entities`. The
             operation of the pattern is not rendered.
-        bindings: The names of unknowns, by columns such as "target" and "by", which hold their keys; each row once.
-        counts: Whether the only column, `count`, is how many different entities the first of these unknowns is.
+        bindings: The names of unknowns, by columns such as "target" and "by", which hold their keys. Each row comes
+            once.
+        counts: Whether the only column, `count`, is the number of different entities of the first of the bindings.
         facts: Whether `r0`, `r1`, ... follow these columns.
-        types: The types below a type, itself included, as `rdfs:subClassOf` says; others have none below them.
+        types: The types below a type, itself included, as `rdfs:subClassOf` says. Other types have none below them.
         attributes: Whether the database holds the attributes that the pattern names. Cypher then leaves out facts that
             fail a condition on them, as far as it can tell. All others are found, if they satisfy it or not.
 
-    No other node takes the entity of a known node, unless the pattern may revisit what it names (see
+    No other node takes the entity of a known node, unless the pattern may revisit the named entities (see
     `decide_revisits`). Inequalities that the pattern states always hold.
 
-    Absent triples are conditions; their directions count if the pattern says so, else as `direction` says. An absent
+    Absent triples are conditions. Their directions count if the pattern says so, else as `direction` says. An absent
     node of which `entities` or `allowed` gives the keys is limited to these, whatever its type.
 
     Returns:
-        The query and its parameters. A row is one match; its columns are `target`, the key of the target (if the
-        pattern has one), `r0`, `r1`, ..., the relationships in the order of `pattern.triples`. Rows are sorted by
-        the target, then by the database's ids of the relationships.
+        The query and its parameters. A row is one match. Its columns are `target`, the key of the target (if the
+            pattern has one), `r0`, `r1`, ..., the relationships in the order of `pattern.triples`. Rows are sorted by
+            the target, then by the database's ids of the relationships.
 
     Raises:
         InvalidArgumentError: If the database is empty or lacks a relation or type of the pattern, or `allowed` lacks
@@ -232,7 +235,7 @@ class CypherWriter(PatternWriter):
 
     Attributes:
         dialect: Which Cypher.
-        wanted: What is wanted of the attributes of all facts, as far as Cypher can say it; see `conditions_on`.
+        wanted: The conditions on the attributes of all facts, as far as Cypher can express them. See `conditions_on`.
     """
 
     dialect: Dialect = "neo4j"
@@ -271,10 +274,10 @@ class CypherWriter(PatternWriter):
         return len(self.allowed.get(node.name, ()))
 
     def absences(self) -> dict[str, set[Term]]:
-        """Return the conditions that absent triples state, each with the node that it is about.
+        """Return the conditions of absent triples, each with its node.
 
-        Each group is a tree around one node. Each triple has an EXISTS of its own inside that of the triple before it,
-        since Neo4j never binds two relationships of one MATCH to the same fact.
+        Each group is a tree around one node. Each triple has an EXISTS of its own inside the EXISTS of the triple
+        before it, since Neo4j never binds two relationships of one MATCH to the same fact.
         """
         conditions: dict[str, set[Term]] = {}
         for group in self.pattern.absent_groups():
@@ -305,7 +308,10 @@ class CypherWriter(PatternWriter):
         return f"EXISTS {{ MATCH ({ends[0]})-[{self._type(triple.relation)}]{arrow}({ends[1]}){where} }}"
 
     def matches(self, conditions: Mapping[str, set[Term]]) -> Iterator[str]:
-        """Yield a MATCH for each triple, with the conditions that can be stated from there on."""
+        """Yield a MATCH for each triple, with its conditions.
+
+        A condition is stated as soon as possible.
+        """
         names, type_of = self.names, TYPE_OF[self.dialect]
         arrow = "->" if self.direction == "respect" else "-"
         waiting = dict(conditions)
@@ -335,7 +341,9 @@ class CypherWriter(PatternWriter):
                 yield "WHERE " + " AND ".join(stated)
 
     def _attributes(self, here: str, relation: Term, wanted: Sequence[AttributeCondition]) -> list[str]:
-        """Return the conditions on the attributes of a fact; none if LadybugDB would not find all facts with them.
+        """Return the conditions on the attributes of a fact.
+
+        There are none if LadybugDB would not find all facts with them.
 
         It loses rows by a condition on one of several relationships, and one property may have several types there.
         """
@@ -364,7 +372,10 @@ class CypherWriter(PatternWriter):
         return "" if isinstance(relation, Unknown) else f":{backticked(self.schema.type_of(relation.text))}"
 
     def result(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
-        """Yield RETURN and ORDER BY for the keys of unknowns, or RETURN for how many keys the first of them has."""
+        """Yield RETURN and ORDER BY for the keys of unknowns, or for their count.
+
+        A count has only RETURN, for how many keys the first unknown has.
+        """
         is_target = any(isinstance(node, Unknown) and node.name == self.pattern.target for node in self.names)
         wanted = bindings or ({"target": str(self.pattern.target)} if is_target else {})
         keys = {column: key_of(name, self.schema, self.dialect) for name, column in self.columns_of(wanted)}
@@ -394,7 +405,10 @@ class CypherWriter(PatternWriter):
         return cases[0] if len(cases) == 1 else f"({' OR '.join(cases)})"
 
     def has_type(self, name: str, types: Sequence[str]) -> str:
-        """Return the condition that a node has one of some types, as node label or in a list of types."""
+        """Return the condition that a node has one of some types.
+
+        A type is a node label or stands in a list of types.
+        """
         labels = [label.name for label in self.schema.labels]
         conditions = [has_label(name, type, self.dialect) for type in types if type in labels]
         others = [type for type in types if type not in labels]
@@ -411,7 +425,9 @@ class CypherWriter(PatternWriter):
 
 @dataclass
 class ViewWriter(CypherWriter):
-    """Writes a pattern over a view, so that each row shows all facts that it rests on.
+    """Writes a pattern over a view.
+
+    Each row shows all facts that it rests on.
 
     Attributes:
         note: Takes the text of each query.
@@ -423,7 +439,7 @@ class ViewWriter(CypherWriter):
         """Yield the lines of the query, which returns the facts in any case.
 
         Raises:
-            SearchBudgetError: If no row would show what the pattern rests on.
+            SearchBudgetError: If no row would show the facts that the pattern rests on.
         """
         if counts or self.pattern.absent or self.pattern.alone:
             what = (
@@ -441,7 +457,7 @@ class ViewWriter(CypherWriter):
 
 
 def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
-    """Return the expression for the key, as a text, of the node that a query calls `name`."""
+    """Return the expression for the key of the node `name`, as a text."""
     if len(schema.keys) == 1 and all(label.has_text_key for label in schema.labels):
         return f"{name}.{backticked(schema.keys[0])}"
     cases = [f"WHEN {has_label(name, one.name, dialect)} THEN {one.key_text(name, dialect)}" for one in schema.labels]
@@ -457,7 +473,10 @@ def has_label(name: str, label: str, dialect: Dialect) -> str:
 
 
 def _connected(pattern: Pattern, known: Collection[Term]) -> Iterator[tuple[int, PatternTriple]]:
-    """Yield the triples with their positions; each shares a node with a known node or an earlier triple, if one can."""
+    """Yield the triples with their positions.
+
+    Each shares a node with a known node or an earlier triple, if one can.
+    """
     waiting = dict(enumerate(pattern.triples))
     reached = set(known)
     while waiting:

@@ -1,8 +1,8 @@
-"""Checks, before a Cypher query is run, that it only reads, and only what it may.
+"""Check that a Cypher query only reads allowed things before it runs.
 
 A driver's read-only mode is not enough: LadybugDB's still reads files (`LOAD FROM`), writes files (`COPY ... TO`) and
 changes settings (`CALL timeout=0`), Neo4j's calls procedures that open URLs. Lists of forbidden words refuse data that
-contain them and miss words that they do not know. So a query must fit into a grammar of reading; everything else is
+contain them and miss words that they do not know. So a query must fit into a grammar of reading. Everything else is
 refused.
 """
 
@@ -21,9 +21,9 @@ from kg_retrievers.errors import InvalidArgumentError, first_of
 #: How many characters a query may have.
 MAX_QUERY = 100_000
 
-#: Functions that only read, in small letters. Functions that open files or addresses, change sequences or settings, or
-#: wait are not among them, nor those that make a large value of a small one, such as `repeat` and `reduce`, except
-#: `replace` and `range`, which `kg_retrievers.database.bounds` bounds.
+#: Functions that only read, in small letters. The list leaves out functions that open files or addresses, change
+#: sequences or settings, or wait. It also leaves out functions that make a large value of a small one, such as `repeat`
+#: and `reduce`, except `replace` and `range`, which `kg_retrievers.database.bounds` bounds.
 READ_FUNCTIONS = frozenset((files(__package__) / "read_functions.txt").read_text("utf-8").split())
 
 
@@ -32,13 +32,14 @@ class CheckedQuery:
     """A query that only reads.
 
     Args:
-        text: What to send to the engine, and nothing else: the query without comments and without `;` at its end.
+        text: The text to send to the engine, and nothing else. It is the query without comments and without `;` at its
+            end.
         parameters: The names of the parameters it uses, in their order.
-        columns: The names of its columns, each None where it depends on the engine; None for `*`.
+        columns: The names of its columns, or None for `*`. A name is None if it depends on the engine.
         limit: Its own LIMIT, the name of a parameter if its value is not known, or None if it has none, as a UNION.
-        sort_by: What ORDER BY can name each column by; none if it can name not all of them.
-        sorted_by: What its rows are sorted by already.
-        split: Its text up to where further columns to sort by belong, and the SKIP behind that; None for a UNION.
+        sort_by: The expressions by which ORDER BY can name each column. Empty if it cannot name all of them.
+        sorted_by: The expressions that its rows are sorted by already.
+        split: Its text up to the place of further columns to sort by, and the SKIP behind that. None for a UNION.
     """
 
     text: str
@@ -57,29 +58,31 @@ def check_read_only(
     relations: Collection[str] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> CheckedQuery:
-    """Check that a query only reads, without running it, in time linear in its length.
+    """Check that a query only reads, without running it.
+
+    The check takes time linear in the length of the query.
 
     Allowed are MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, DISTINCT, ORDER BY, SKIP, LIMIT and UNION, with all
     patterns and expressions inside them, and the subqueries EXISTS, COUNT and COLLECT { ... }, which are read by the
-    same rules. Everything else is refused, among it CALL, EXPLAIN and a second query after `;`. Words such as `create`
+    same rules. Everything else is refused, such as CALL, EXPLAIN and a second query after `;`. Words such as `create`
     and `set` are free as properties, keys, labels and aliases, and as anything in back-ticks or quotes.
 
-    A query that merely takes long, as `-[*]->`, is not refused: that is what timeouts are for. What an engine does not
-    survive, or plans for seconds, is: see `kg_retrievers.database.bounds`. Bound the memory of a database where it runs
-    as well.
+    A query that merely takes long, such as `-[*]->`, is not refused, since timeouts serve for that. A query that an
+    engine does not survive, or plans for seconds, is refused: see `kg_retrievers.database.bounds`. Also bound the
+    memory of a database on its own machine.
 
     Args:
         query: One query in Cypher, of at most `MAX_QUERY` characters.
-        labels: The node labels that it may name; None allows any. Upper and lower case count, here and below.
-        relations: The relationship types that it may name; None allows any.
-        parameters: The parameters that it is run with; others are refused. None allows any.
+        labels: The node labels that it may name. None allows any. Upper and lower case count, here and below.
+        relations: The relationship types that it may name. None allows any.
+        parameters: The parameters that it is run with. Others are refused. None allows any.
 
     Returns:
-        The query as it is to be sent, and what is known of its result.
+        The query in the form to send, and the known facts on its result.
 
     Raises:
-        CypherSafetyError: If the query may do more than read or names what it may not. The message says what stands
-            where and what to write instead, so that a model can correct it.
+        CypherSafetyError: If the query may do more than read or names things that it may not. The message names the
+            fault, its place and the text to write instead, so that a model can correct it.
 
     Example:
         >>> checked = check_read_only("MATCH (m:Movie {title: $title})<-[:DIRECTED]-(p) RETURN p.name AS name LIMIT 5;")
@@ -138,7 +141,10 @@ def check_read_only(
 
 
 class _Column(NamedTuple):
-    """A column's name, and what ORDER BY can name it by; each None where it is not plain."""
+    """A column's name, and the expression by which ORDER BY can name it.
+
+    Each is None if it is not plain.
+    """
 
     name: str | None
     sort_by: str | None
@@ -165,7 +171,7 @@ def _columns(text: str, tokens: list[Token], columns: SyntaxNode, nodes: list[Sy
 
 
 def _used(tokens: list[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, str, Token]]:
-    """Yield what the query names, with the rule it is named in and its token."""
+    """Yield the names in the query, each with its rule and its token."""
     for node in nodes:
         if node.rule in ("labels", "types", "is_a"):
             for inner in node.walk():
@@ -176,7 +182,7 @@ def _used(tokens: list[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, s
 
 
 def _value(count: Token, parameters: Mapping[str, Any]) -> int | str:
-    """Return an integer, or the name of the parameter if its value is not known."""
+    """Return an integer, or the parameter's name if its value is not known."""
     if count.kind == "integer":
         return int(count.text)
     value = parameters.get(count.name)
@@ -184,13 +190,15 @@ def _value(count: Token, parameters: Mapping[str, Any]) -> int | str:
 
 
 def limited(checked: CheckedQuery, limit: int, *, sort_key: str = "{}") -> CheckedQuery:
-    """Return a query that fetches one row more than `limit`, sorted by all its columns where that is possible.
+    """Return a query that fetches one row more than `limit`.
 
-    The additional row tells whether there are more than `limit`; the order cuts off the same rows every time.
-    The query's own ORDER BY comes first, its columns are not sorted by once more, and its own LIMIT stays if it is not
-    above `limit`. Columns cannot be sorted by in `RETURN *`, where an expression without an alias is more than names
-    and calls, and where an alias is the name of another variable; then only the number of rows is bounded.
-    A UNION cannot be bounded at its end, where LIMIT belongs to its last part: it comes back as it is. So a caller that
+    If possible, it is sorted by all its columns.
+
+    The additional row shows whether there are more than `limit`. The order cuts off the same rows every time. The
+    query's own ORDER BY comes first, its columns are not sorted by once more, and its own LIMIT stays if it is not
+    above `limit`. Columns cannot be sorted by in `RETURN *`, if an expression without an alias is more than names and
+    calls, and if an alias is the name of another variable. In these cases only the number of rows is bounded. A UNION
+    cannot be bounded at its end, because LIMIT belongs to its last part there. It comes back as it is. So a caller that
     runs a query stops after `limit + 1` rows in any case.
 
     Args:

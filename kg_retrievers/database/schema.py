@@ -1,4 +1,7 @@
-"""The schema of a graph database: labels, relationship types and properties, and which property holds what."""
+"""Describe the schema of a graph database.
+
+It holds labels, relationship types and properties, and the roles of the properties.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class NodeLabel:
     Args:
         name: The label.
         key: The property that holds the key of such an entity.
-        properties: The names and types of its properties; types are written as the database writes them.
+        properties: The names and types of its properties. Types are written as the database writes them.
     """
 
     name: str
@@ -41,7 +44,10 @@ class NodeLabel:
 
     @property
     def least(self) -> str | int:
-        """What no key is below: the least integer, or the empty text for all else, which is sorted as text."""
+        """Return a lower bound of all keys.
+
+        It is the least integer, or the empty text for all other keys, which are sorted as text.
+        """
         return -(2**63) if _WHOLE.fullmatch(self._key_type) else ""
 
     @property
@@ -54,14 +60,17 @@ class NodeLabel:
         return self.properties.get(self.key, "STRING")
 
     def key_text(self, name: str, dialect: Dialect) -> str:
-        """Return the expression for the key, as a text, of a node with this label."""
+        """Return the expression for the key of a node with this label, as a text."""
         held = f"{name}.{backticked(self.key)}"
         if self.has_text_key:
             return held
         return f"CAST({held} AS STRING)" if dialect == "ladybug" else f"toString({held})"
 
     def key_order(self, name: str, dialect: Dialect) -> str:
-        """Return the expression that nodes are sorted by: the key as it is indexed, if it is a text or integer."""
+        """Return the expression that nodes are sorted by.
+
+        It is the key as it is indexed, if it is a text or integer.
+        """
         return f"{name}.{backticked(self.key)}" if self.least != "" else self.key_text(name, dialect)
 
 
@@ -73,7 +82,7 @@ class RelationType:
         name: The type, as it stands in queries between back-ticks.
         ends: The labels of head and tail that it joins, as pairs.
         properties: The names and types of its properties.
-        relation: Its name in triples, where the database cannot have that name; empty if it is `name`.
+        relation: Its name in triples, if the database cannot have that name. Empty if it is `name`.
     """
 
     name: str
@@ -84,17 +93,19 @@ class RelationType:
 
 @dataclass(frozen=True)
 class DatabaseSchema:
-    """What a graph database holds, and which properties hold the keys, labels, types and aliases of entities.
+    """The contents of a graph database, and the roles of its properties.
+
+    Properties hold the keys, labels, types and aliases of entities.
 
     Args:
         labels: The labels of nodes, sorted by name.
         relations: The types of relationships, sorted by name.
-        label: The property that holds the label of an entity; None if there is none.
-        types: The property that holds the list of types of an entity; None if its node labels are its types.
-        aliases: The property that holds the list of further names of an entity; None if there is none.
-        sampled: Whether ends and properties are those of a sample, so that there may be more.
-        type_labels: The types of entities that a query may name like labels, where all entities have one label.
-        pattern_writer: The `PatternWriter` if it is not that of Cypher.
+        label: The property that holds the label of an entity. None if there is none.
+        types: The property that holds the list of types of an entity. None if its node labels are its types.
+        aliases: The property that holds the list of further names of an entity. None if there is none.
+        sampled: Whether ends and properties come from a sample, so that there may be more.
+        type_labels: The types of entities that a query may name like labels, if all entities have one label.
+        pattern_writer: The `PatternWriter` if it is not Cypher's.
 
     Example:
         >>> film = NodeLabel("Film", "title", {"title": "STRING"})
@@ -132,7 +143,7 @@ class DatabaseSchema:
         return self.relation_names.get(name, name)
 
     def type_of(self, relation: str) -> str:
-        """Return the relationship type whose name in triples is `relation`, or whose own name is.
+        """Return the relationship type with this name in triples or of its own.
 
         Raises:
             InvalidArgumentError: If there is none.
@@ -150,13 +161,19 @@ class DatabaseSchema:
 
 
 def unread(properties: Mapping[str, str]) -> list[str]:
-    """Return the properties that no graph holds, by their types: vectors, bytes, points and nested values."""
+    """Return the properties that no graph holds, by their types.
+
+    These types are vectors, bytes, points and nested values.
+    """
     arrays = {one for one, type in properties.items() if (found := _ARRAY.match(type)) and int(found[1]) > VECTOR_SIZE}
     return sorted(name for name, type in properties.items() if name in arrays or _UNREAD.match(type))
 
 
 def names_in(label: NodeLabel, schema: DatabaseSchema) -> dict[str, list[str]]:
-    """Return the properties of the nodes of a label that are their names, each with those that go before it."""
+    """Return the properties of a label's nodes that are their names.
+
+    Each comes with the properties that go before it.
+    """
     held = [name for name in dict.fromkeys((schema.label or "label", "label", "name")) if name in label.properties]
     names: dict[str, list[str]] = {name: [] for name in held if name != label.key}
     titled = {"title": [*names]} if "title" in label.properties and label.key != "title" else {}
@@ -164,7 +181,10 @@ def names_in(label: NodeLabel, schema: DatabaseSchema) -> dict[str, list[str]]:
 
 
 def facts_in(label: NodeLabel, schema: DatabaseSchema) -> list[str]:
-    """Return the properties of the nodes of a label that are facts; none if they have no key."""
+    """Return the properties of a label's nodes that are facts.
+
+    There are none if the nodes have no key.
+    """
     if label.key not in label.properties:
         return []
     names = {*label.properties} - {label.key}
@@ -176,11 +196,13 @@ def facts_in(label: NodeLabel, schema: DatabaseSchema) -> list[str]:
 def descriptions_in(
     labels: Iterable[NodeLabel], label: str | None, list_types: Collection[str]
 ) -> tuple[str | None, str | None, str | None]:
-    """Return the properties that hold labels, types and aliases, each None where no node has it in its form.
+    """Return the properties that hold labels, types and aliases.
+
+    Each is None if no node has it in its form.
 
     Args:
         labels: The labels of nodes.
-        label: The property that holds the label of an entity, where there is one.
+        label: The property that holds the label of an entity, if there is one.
         list_types: The types that the lists of types and of aliases may have.
     """
     held = [one for node_label in labels for one in node_label.properties.items()]

@@ -1,12 +1,13 @@
 r"""The tokens of a Cypher query: names, strings, numbers, parameters, signs, blanks and comments.
 
-The rules are those that engines have in common (openCypher 9, Neo4j's Cypher 5 and 25, LadybugDB). Text that engines
-may cut into tokens differently is refused, since words could hide there:
+The rules are common to all engines (openCypher 9, Neo4j's Cypher 5 and 25, LadybugDB). Text that engines may cut into
+tokens differently is refused, since words could hide there:
 
-- `\u`, which Neo4j replaces everywhere before it looks for tokens, so that `\u0027` ends a string;
-- comments that end at different positions: LadybugDB reads on over the end of `/* **/` where another `*/` follows; and
-  comments that end at anything but a line feed;
-- letters right after a number, and characters that Cypher has no use for: zero-width ones, dashes that are not `-`;
+- `\u`, which Neo4j replaces everywhere before it looks for tokens, so that `\u0027` ends a string,
+- comments that end at different positions, since LadybugDB reads on over the end of `/* **/` if another `*/` follows,
+  and comments that end at anything but a line feed,
+- letters right after a number, and characters that Cypher has no use for, such as zero-width ones and dashes that are
+  not `-`,
 - `$$`, NUL and half surrogates, which end a query or cannot be sent in some of the clients.
 """
 
@@ -21,7 +22,7 @@ from typing import Literal, NamedTuple, cast
 
 from kg_retrievers.errors import CypherSafetyError
 
-#: The kinds of tokens of Cypher, and those of SPARQL alone.
+#: The kinds of tokens of Cypher, and the kinds of SPARQL alone.
 Kind = Literal[
     "name", "quoted", "string", "integer", "number", "parameter", "sign", "blank", "comment", "end",
     "word", "variable", "iri", "prefixed", "language",
@@ -65,7 +66,7 @@ class Token(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What a name or parameter is called, without back-ticks and `$`."""
+        """The name of a name or parameter, without back-ticks and `$`."""
         text = self.text.removeprefix("$")
         return text[1:-1].replace("``", "`") if text.startswith("`") else text
 
@@ -76,7 +77,9 @@ class Token(NamedTuple):
 
     @property
     def word(self) -> str:
-        """A sign, or a name without back-ticks or a word in capitals; "" for all other kinds.
+        """A sign, or a name without back-ticks, or a word in capitals.
+
+        It is "" for all other kinds.
 
         Letters that any engine could take for ASCII letters are replaced by these: full-width ones, the long s.
         """
@@ -96,7 +99,10 @@ def refusal(query: str, token: Token, reason: str) -> CypherSafetyError:
 
 
 def refused(query: str, text: str, position: int, reason: str) -> str:
-    """Return what is told of a text at a position of a query, and of the end of the query where it is empty."""
+    """Return the message on a text at a position of a query.
+
+    For an empty text, the message is on the end of the query.
+    """
     line, column = line_and_column(query, position)
     got = f"{text[:80]!r}" if text else "the end of the query"
     return f"check_read_only: got {got} at line {line}, column {column}{reason}."
@@ -109,7 +115,7 @@ def tokenize(query: str) -> list[Token]:
         query: The text of a query.
 
     Returns:
-        The tokens in order; their texts put together are the query.
+        The tokens in order. Their texts put together are the query.
 
     Raises:
         CypherSafetyError: If a part of the text is no token, or may be another one for another engine.
@@ -132,9 +138,9 @@ def cut(
 
     Args:
         query: The text of a query.
-        language: What it is written in.
-        pattern: Finds a token; the groups are called like the kinds of tokens.
-        nowhere: Finds what may stand nowhere.
+        language: The language of the query.
+        pattern: Finds a token. The groups are called like the kinds of tokens.
+        nowhere: Finds text that may stand nowhere.
         refuse: Makes the error of a token, whose reason goes on the sentence.
     """
     reasons, position = _REASONS[language], 0
@@ -154,6 +160,9 @@ def cut(
 
 
 def without_comments(query: str) -> str:
-    """Return a query with plain spaces in place of comments and unusual blanks, so that all positions stay."""
+    """Return a query with spaces in place of comments and unusual blanks.
+
+    All positions stay.
+    """
     pairs = ((one.text, one.kind in ("blank", "comment")) for one in tokenize(query))
     return "".join(re.sub(r"[^\n]", " ", text) if is_left_out else text for text, is_left_out in pairs)

@@ -1,4 +1,7 @@
-"""The values in the rows of a query: plain values, nodes, relationships and paths, by entity key."""
+"""Represent the values in the rows of a query.
+
+Values are plain values, nodes, relationships and paths, by entity key.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ class EntityNode:
     """A node of a row, by the key of its entity.
 
     Args:
-        key: Its key; the database's own id of the node where the node lacks the property that holds keys.
+        key: Its key. If the node lacks the property that holds keys, the database's own id of the node.
         labels: Its node labels.
         properties: Its properties, as JSON-safe values.
     """
@@ -27,7 +30,10 @@ class EntityNode:
 
 @dataclass(frozen=True)
 class Relationship:
-    """A fact, in the direction in which the database stores it, with its properties as JSON-safe values."""
+    """A fact, in the direction in which the database stores it.
+
+    Its properties are JSON-safe values.
+    """
 
     triple: Triple
     properties: Mapping[str, Any]
@@ -42,7 +48,7 @@ class Rows:
         rows: The rows. A value is None, a bool, number, text, list or dict of such, an `EntityNode`, a `Relationship`,
             or a `Path` with its triples in stored direction.
         truncated: True if there are more rows than were asked for.
-        labels: The labels of the entities in the rows, by key, where a label differs from the key.
+        labels: The labels of the entities in the rows, by key, if a label differs from the key.
     """
 
     columns: tuple[str, ...]
@@ -61,7 +67,10 @@ class Rows:
 
 
 def triples_in(value: Any) -> list[Triple]:
-    """Return the facts in a row, a value or a list of them, in order, each once."""
+    """Return the facts in a row, a value or a list of them.
+
+    They come in order, each once.
+    """
     found: dict[Triple, None] = {}
     for part in _walk(value):
         found |= dict.fromkeys(part.triples if isinstance(part, Path) else ())
@@ -80,7 +89,10 @@ class StoredNode:
 
 @dataclass(frozen=True)
 class StoredRelationship:
-    """A relationship as a driver returns it; `start` and `end` are the ids of nodes that may not be at hand."""
+    """A relationship as a driver returns it.
+
+    `start` and `end` are the ids of nodes that may not be at hand.
+    """
 
     type: str
     start: Hashable
@@ -90,7 +102,7 @@ class StoredRelationship:
 
 @dataclass(frozen=True)
 class StoredPath:
-    """A path as a driver returns it: n + 1 nodes and the n relationships between them."""
+    """A path as a driver returns it, with n + 1 nodes and n relationships."""
 
     nodes: tuple[StoredNode, ...]
     relationships: tuple[StoredRelationship, ...]
@@ -104,7 +116,7 @@ def resolve(
     Args:
         rows: The rows, with nodes, relationships and paths in their stored forms.
         schema: Says which properties are keys and labels.
-        find_nodes: Reads nodes by id; called once, for the ends of relationships whose nodes are not in the rows.
+        find_nodes: Reads nodes by id. It is called once, for the ends of relationships whose nodes are not in the rows.
 
     Returns:
         The rows, and the labels of their entities that are not their keys, by key.

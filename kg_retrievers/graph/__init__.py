@@ -1,4 +1,4 @@
-"""What a knowledge graph is, and what passes between the rooms. No LangChain, no LLM, no torch."""
+"""Define knowledge graphs, and the objects that pass between the rooms. No LangChain, no LLM, no torch."""
 
 from kg_retrievers.graph.adjacency import Adjacency as Adjacency
 from kg_retrievers.graph.building import GraphBuilder as GraphBuilder

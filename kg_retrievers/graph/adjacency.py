@@ -1,8 +1,8 @@
 """The triples by entity in both directions, by id, and some of each relation.
 
 A label says by which relation a triple leads from an entity to its neighbor, and in which direction: forward from head
-to tail, backward from tail to head. The direction is the lowest bit of the label; no other file knows that. The
-functions take integers and arrays alike, and compiled code may call those that `algorithms/compiled.py` lists.
+to tail, backward from tail to head. The direction is the lowest bit of the label, and no other file knows that. The
+functions take integers and arrays alike, and compiled code may call the functions that `algorithms/compiled.py` lists.
 
 Triples are numbered by head, then relation, then tail. So the forward entries of an entity, sorted by relation and
 neighbor, are its triples in their order, and their ids need not be stored.
@@ -25,11 +25,13 @@ _BITS = 63
 
 
 class TripleColumns(NamedTuple):
-    """Triples by column, sorted by head, relation and tail, each once: its position is its id.
+    """Triples by column, sorted by head, relation and tail, each once.
+
+    The position of a triple is its id.
 
     Attributes:
         heads: int32, shape (n).
-        relations: int16 where `id_type` says so, else int32, shape (n).
+        relations: int16 if `id_type` says so, else int32, shape (n).
         tails: int32, shape (n).
     """
 
@@ -69,7 +71,9 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
 
 
 def rank_triples(columns: list[Array]) -> tuple[TripleColumns, Array]:
-    """Sort triples, and drop repeated ones; also return which of them each given triple is.
+    """Sort triples, and drop repeated ones.
+
+    Also return the position of each given triple among them.
 
     Args:
         columns: As of `sort_triples`.
@@ -103,7 +107,9 @@ def order_by_tail(triples: TripleColumns) -> Array:
 
 
 def id_type(size: int) -> type[np.signedinteger]:
-    """Return the type of ids of relations below a size, whose labels it holds too, and one beyond: int16 or int32.
+    """Return the type of ids of relations below a size: int16 or int32.
+
+    It also holds their labels, and one beyond.
 
     Example:
         >>> id_type(16_383).__name__, id_type(16_384).__name__
@@ -113,7 +119,7 @@ def id_type(size: int) -> type[np.signedinteger]:
 
 
 def blocks(count: int) -> Iterator[slice]:
-    """Yield the slices that divide a number of rows into blocks of at most `BLOCK`."""
+    """Yield slices that divide rows into blocks of at most `BLOCK`."""
     for start in range(0, count, BLOCK):
         yield slice(start, min(start + BLOCK, count))
 
@@ -137,18 +143,19 @@ Label = TypeVar("Label", int, Array)
 
 
 class Adjacency(NamedTuple):
-    """Every triple twice, once in the row of its head and once in the row of its tail.
+    """Every triple twice, in the rows of its head and its tail.
 
-    The row of an entity holds its forward entries, where it is the head, and then its backward entries, where it is the
-    tail; each half ascends by label, and by neighbor within a label. A self-loop is in both halves of its row. All
-    columns are signed integers of the narrowest type that holds them: widen them before arithmetic that may leave it.
+    The row of an entity holds first its forward entries, with the entity as head, and then its backward entries, with
+    the entity as tail. Each half ascends by label, and by neighbor within a label. A self-loop is in both halves of its
+    row. All columns are signed integers of the narrowest type that holds them: widen them before arithmetic that may
+    leave it.
 
     Attributes:
-        indptr: int32, or int64 where that is too narrow, shape (entities + 1): row e is `indptr[e]:indptr[e + 1]`.
+        indptr: int32, or int64 if that is too narrow, shape (entities + 1): row e is `indptr[e]:indptr[e + 1]`.
         first_triples: Of the type of `indptr`, shape (entities + 1): the triples with head e have the ids
             `first_triples[e]:first_triples[e + 1]`.
         neighbors: int32, shape (2 * triples): the entity at the other end.
-        labels: int16, or int32 where that is too narrow, shape (2 * triples): `label_of(relation, False)` of a forward
+        labels: int16, or int32 if that is too narrow, shape (2 * triples): `label_of(relation, False)` of a forward
             entry, `label_of(relation, True)` of a backward one.
         backward_triples: int32, shape (triples): the ids of the triples of all backward entries, row after row.
     """
@@ -161,7 +168,7 @@ class Adjacency(NamedTuple):
 
     @classmethod
     def of_edges(cls, edges: Array, entities: int) -> Adjacency:
-        """Sort triples into rows; repeated ones are dropped.
+        """Sort triples into rows, and drop repeated ones.
 
         Args:
             edges: int, shape (triples, 3): ids of head, relation and tail.
@@ -205,15 +212,15 @@ class Adjacency(NamedTuple):
     # --- one entity ---------------------------------------------------------------------------------------------------
 
     def row(self, entity: int) -> slice:
-        """Return where the entries of an entity are."""
+        """Return the range of the entries of an entity."""
         return slice(int(self.indptr[entity]), int(self.indptr[entity + 1]))
 
     def half(self, entity: int, backward: bool) -> slice:
-        """Return where the forward entries of an entity are, or its backward ones."""
+        """Return the range of the forward entries of an entity, or of its backward ones."""
         return slice(*map(int, half_of(self, entity, backward)))
 
     def entries_with(self, entity: int, label: int) -> slice:
-        """Return where the entries of an entity with a label are.
+        """Return the range of the entries of an entity with a label.
 
         Cost: O(log(degree)).
 
@@ -239,14 +246,19 @@ class Adjacency(NamedTuple):
         return bool(entries.start < entries.stop)
 
     def row_triples(self, entity: int) -> Array:
-        """Return the ids of the triples of an entity, one for each entry of its row, in their order: int32."""
+        """Return the ids of the triples of an entity, int32.
+
+        There is one for each entry of its row, in their order.
+        """
         row = self.row(entity)
         return self.triples_of(np.arange(row.start, row.stop), entity)
 
     # --- many entities ------------------------------------------------------------------------------------------------
 
     def ranges_with(self, entities: Array, label: int) -> tuple[Array, Array]:
-        """Return where the entries with a label begin and end in the rows of several entities.
+        """Return the ranges of the entries with a label in the rows of entities.
+
+        A range has a first entry and an end.
 
         Cost: some dozens of array operations: one binary search for all rows at once.
         """
@@ -278,7 +290,9 @@ class Adjacency(NamedTuple):
     # --- the whole graph ----------------------------------------------------------------------------------------------
 
     def entries_labelled(self, labels: int | Array) -> tuple[Array, Array]:
-        """Return the entries with a label, or one of several, in all rows, ascending, and the entity of each.
+        """Return the entries with some labels in all rows, and their entities.
+
+        There is one label or several. The entries ascend.
 
         Cost: a pass over the labels, 2 bytes an entry, and a binary search for each entry that is found.
 
@@ -309,7 +323,7 @@ def _first_not_below(labels: Array, low: Array, high: Array, label: int) -> Arra
 
 
 def half_of(adjacency: Adjacency, entity: Any, backward: Any) -> tuple[Any, Any]:
-    """Return where the forward entries of an entity, or its backward ones, begin and end.
+    """Return the bounds of an entity's forward or backward entries.
 
     Example:
         >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0]]), 2)
@@ -322,7 +336,7 @@ def half_of(adjacency: Adjacency, entity: Any, backward: Any) -> tuple[Any, Any]
 
 
 def triple_of(adjacency: Adjacency, entity: Any, entry: Any) -> Any:
-    """Return the id of the triple of an entry in the row of an entity.
+    """Return the id of the triple of an entry in an entity's row.
 
     Example:
         >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0]]), 2)
@@ -338,7 +352,9 @@ def triple_of(adjacency: Adjacency, entity: Any, entry: Any) -> Any:
 
 
 def label_of(relation: Label, backward: Any) -> Label:
-    """Return the label of a relation, crossed from head to tail, or `backward` from tail to head.
+    """Return the label of a relation.
+
+    It is crossed from head to tail, or `backward` from tail to head.
 
     Example:
         >>> label_of(3, False), label_of(3, True), label_of(np.array([0, 3]), True).tolist()
@@ -383,10 +399,12 @@ def reversed_label(label: Label) -> Label:
 
 
 def translated_label(label: int, names: StringTable, others: StringTable) -> int:
-    """Return the label of the relation of the same name in another graph; below 0 where that graph lacks it.
+    """Return the label of the relation of the same name in another graph.
+
+    It is below 0 if that graph lacks the relation.
 
     Args:
-        label: The label in one graph; one below 0 stays.
+        label: The label in one graph. A label below 0 stays.
         names: The relations of that graph.
         others: The relations of the other graph.
     """
@@ -394,7 +412,9 @@ def translated_label(label: int, names: StringTable, others: StringTable) -> int
 
 
 def label_count(relations: int) -> int:
-    """Return how many labels a number of relations has: all of them are below it.
+    """Return how many labels a number of relations has.
+
+    All of them are below it.
 
     Example:
         >>> label_count(4) > label_of(3, True)
@@ -404,7 +424,7 @@ def label_count(relations: int) -> int:
 
 
 class Edges:
-    """The triples by id, sorted by head, relation and tail. Each use reads them anew: nothing is kept.
+    """The triples by id, sorted by head, relation and tail. Each use reads them again, and nothing is kept.
 
     Args:
         adjacency: The triples by entity.
@@ -424,9 +444,11 @@ class Edges:
         return len(self._adjacency.backward_triples)
 
     def __getitem__(self, ids: SupportsIndex | slice | Array | list[int]) -> Array:
-        """Return head, relation and tail of one triple: int32, shape (3); or of several: int32, shape (n, 3).
+        """Return head, relation and tail of one triple or several.
 
-        Cost: a binary search for each triple; a slice takes some passes over all.
+        One triple is int32, shape (3). Several are int32, shape (n, 3).
+
+        Cost: a binary search for each triple. A slice takes some passes over all.
         """
         if isinstance(ids, slice):
             return np.stack([self.heads, self.relations, self.tails], axis=1)[ids]
@@ -442,7 +464,10 @@ class Edges:
         return rows
 
     def triple(self, id: int) -> tuple[int, int, int]:
-        """Return head, relation and tail of one triple, in a quarter of the time of `edges[id]`."""
+        """Return head, relation and tail of one triple.
+
+        It takes a quarter of the time of `edges[id]`.
+        """
         indptr, first_triples, neighbors, labels, _ = self._adjacency
         if not 0 <= id < len(self):
             raise IndexError(f"Edges holds {len(self)} triples, but got {id}.")
@@ -451,10 +476,12 @@ class Edges:
         return head, relation_of(int(labels[entry])), int(neighbors[entry])
 
     def find(self, head: int | None = None, relation: int | None = None, tail: int | None = None) -> Array:
-        """Return the ids of the triples with the given parts, ascending; of all triples by default.
+        """Return the ids of the triples with the given parts, ascending.
 
-        Cost: a binary search at each end that is given, and a pass over the entries of the one that has fewer; a pass
-        over all entries where only the relation is given.
+        By default, all triples are returned.
+
+        Cost: a binary search at each end that is given, and a pass over the entries of the end that has fewer. If only
+        the relation is given, it is a pass over all entries.
 
         Example:
             >>> edges = Edges(Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 2], [3, 1, 2]]), 4))
@@ -473,7 +500,10 @@ class Edges:
         return adjacency.triples_of(*adjacency.entries_labelled(label_of(relation, False)))
 
     def _entries(self, entity: int, relation: int | None, backward: bool) -> range:
-        """Return the entries of an entity in a direction, of one relation or of all."""
+        """Return the entries of an entity in a direction.
+
+        They are entries of one relation or of all.
+        """
         adjacency = self._adjacency
         half = adjacency.half(entity, backward)
         found = half if relation is None else adjacency.entries_with(entity, label_of(relation, backward))
@@ -509,20 +539,21 @@ FACTS = 32
 #: How many entities are kept in all, each once for each of its labels.
 KEPT = 2_000_000
 
-#: From so many triples on a saved graph keeps its samples; of fewer they are chosen in less than half a second.
+#: A saved graph keeps its samples if it has at least so many triples. With fewer, they are chosen in less than half a
+#: second.
 SAVED_FROM = 4_000_000
 
 
 class RelationSamples(NamedTuple):
-    """Some facts of each relation, and some of the entities at both of its ends.
+    """Some facts of each relation, and some entities at its ends.
 
     Attributes:
         facts: int64, shape (relations): how many facts each relation has.
         sources: int64, shape (labels): how many entities have an entry with each adjacency label.
-        heads: int32: the heads of some facts, by relation and then by head; at most `FACTS` of each relation.
+        heads: int32: the heads of some facts, by relation and then by head. There are at most `FACTS` of each relation.
         tails: int32: the tails of the same facts.
-        kept: int32: some of these entities, by label and ascending.
-        kept_indptr: int64, shape (labels + 1): those of label l are `kept[kept_indptr[l]:kept_indptr[l + 1]]`.
+        kept: int32: some of the entities of sources, by label and ascending.
+        kept_indptr: int64, shape (labels + 1): label l has `kept[kept_indptr[l]:kept_indptr[l + 1]]`.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -560,7 +591,9 @@ class RelationSamples(NamedTuple):
 
     @classmethod
     def take(cls, columns: dict[str, Array]) -> Self | None:
-        """Take what `columns` returned out of the columns of a saved graph; None where it is not there.
+        """Take the result of `columns` out of the columns of a saved graph.
+
+        None if it is not there.
 
         Raises:
             ValueError: If it does not fit the graph.
@@ -587,24 +620,35 @@ class RelationSamples(NamedTuple):
 
     @property
     def facts_indptr(self) -> Array:
-        """Where the facts of each relation begin in `heads` and `tails`; int64, shape (relations + 1)."""
+        """Return where the facts of each relation begin in `heads` and `tails`.
+
+        The positions are int64, shape (relations + 1).
+        """
         return starts_of(np.minimum(self.facts, FACTS))
 
     def sources_of(self, label: int) -> Array:
-        """Return entities that have an entry with a label, ascending; see `has_all`."""
+        """Return entities that have an entry with a label, ascending.
+
+        See `has_all`.
+        """
         some: Array = self.kept[self.kept_indptr[label] : self.kept_indptr[label + 1]]
         return some
 
     def ends_of(self, label: int) -> Array:
-        """Return entities to which a label leads, ascending; see `has_all`."""
+        """Return entities to which a label leads, ascending.
+
+        See `has_all`.
+        """
         return self.sources_of(int(reversed_label(label)))
 
     def all_sources_of(self, label: int, adjacency: Adjacency) -> Array:
-        """Return all entities that have an entry with a label, ascending: those kept, or a pass over the labels.
+        """Return all entities that have an entry with a label, ascending.
+
+        These are the kept ones, or the result of a pass over the labels.
 
         Args:
             label: The label.
-            adjacency: The graph of which these are the samples.
+            adjacency: The graph of these samples.
         """
         return self.sources_of(label) if self.has_all(label) else distinct(adjacency.entries_labelled(label)[1])
 
@@ -618,7 +662,7 @@ class RelationSamples(NamedTuple):
         return int(self.kept_indptr[label + 1] - self.kept_indptr[label]) == int(self.sources[label])
 
 
-#: What the names of the columns begin with.
+#: The beginning of the names of the columns.
 _PREFIX = "relation_samples."
 
 
@@ -629,10 +673,11 @@ def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tu
         labels: The labels of all entries.
         candidates: The entries to choose from, ascending.
         size: How many labels there are.
-        most: How many to choose of each label; None chooses `KEPT` in all.
+        most: How many to choose of each label. None chooses `KEPT` in all.
 
     Returns:
-        How many candidates each label has, the chosen entries by label and ascending, and where those of each begin.
+        How many candidates each label has, the chosen entries by label and ascending, and the position at which the
+            entries of each label begin.
     """
     of_candidates = labels[candidates]
     if of_candidates.max(initial=0) < 1 << 16:  # which sorts fast
@@ -649,7 +694,10 @@ def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tu
 
 
 def _most(counts: Array, kept: int) -> int:
-    """Return how many of each label may be kept so that there are not more than `kept` in all; at least one."""
+    """Return how many of each label may be kept.
+
+    In all there are not more than `kept`, and there is at least one of each.
+    """
     low, high = 1, max(int(counts.max(initial=0)), 1)
     while low < high:
         middle = (low + high + 1) // 2

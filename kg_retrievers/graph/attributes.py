@@ -1,9 +1,11 @@
-"""Attributes of facts: what a source says of a fact in addition to its head, relation and tail.
+"""Handle the attributes of facts.
+
+A source states them in addition to a fact's head, relation and tail.
 
 A fact has one set of attributes for each time that its source states it otherwise, such as two relationships of one
 type between the same two nodes. A graph keeps each distinct set once, as a JSON object with sorted keys, and the ids of
-its sets beside each fact. A graph without attributes has no such column. The attribute "source" says where a fact is
-from.
+its sets with each fact. A graph without attributes has no such column. The attribute "source" names the origin of a
+fact.
 """
 
 from __future__ import annotations
@@ -23,19 +25,20 @@ from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Scalar, literal_value, short
 from kg_retrievers.graph.values import Comparison, holds, read_typed_value
 
-#: What an attribute may be: a text, a number, a truth value, or a list of these. A date is a text in ISO 8601.
+#: The values of an attribute: a text, a number, a truth value, or a list of these values. A date is a text in ISO 8601.
 AttributeValue: TypeAlias = Scalar | list[Scalar]
 
-#: The attribute that says where a fact is from.
+#: The attribute that names the origin of a fact.
 SOURCE = "source"
 
 #: The attributes that say when a fact begins and ceases to hold, by default.
 VALIDITY = VALID_FROM, VALID_TO = "valid_from", "valid_to"
 
-#: What is wanted of an attribute: a value; several, of which it is one; None for a fact without it; or comparisons.
+#: The condition on an attribute: a value, several values of which it is one, None for a fact without it, or
+#: comparisons.
 Wanted: TypeAlias = Scalar | date | Collection[Scalar | date | None] | Mapping[Comparison, Scalar | date] | None
 
-#: What is wanted of the attributes of facts, by their names.
+#: The conditions on the attributes of facts, by their names.
 Where: TypeAlias = Mapping[str, Wanted]
 
 #: Tells whether a value of an attribute is as wanted.
@@ -52,7 +55,9 @@ INEXACT = 2**53
 
 
 def attribute_set(attributes: Mapping[str, Any], leave_out: Callable[[str], None] | None = None) -> str:
-    """Return attributes as a graph keeps them: a JSON object with sorted keys, without what is None or empty.
+    """Return attributes as a graph keeps them.
+
+    The result is a JSON object with sorted keys. None and empty values are left out.
 
     Dates and times become texts in ISO 8601, exact decimals numbers, and objects and lists inside lists their JSON.
 
@@ -93,7 +98,9 @@ def read_attribute_set(text: str) -> dict[str, AttributeValue]:
 
 
 def attribute_cell(value: AttributeValue) -> str:
-    """Return a value as a cell of a table: a plain text as it is, and all else as JSON.
+    """Return a value as a cell of a table.
+
+    A plain text stays as it is, and all else becomes JSON.
 
     A text that looks like another value, or that a table may change, such as one with a line break, is written as JSON.
 
@@ -107,7 +114,9 @@ def attribute_cell(value: AttributeValue) -> str:
 
 
 def read_attribute_cell(cell: str) -> AttributeValue:
-    """Return the value that `attribute_cell` wrote: JSON's, if JSON writes it exactly so, else the text.
+    """Return the value that `attribute_cell` wrote.
+
+    It is JSON's value, if JSON writes it exactly so, else the text.
 
     Example:
         >>> read_attribute_cell("1999"), read_attribute_cell("007"), read_attribute_cell("true")
@@ -122,7 +131,7 @@ def read_attribute_cell(cell: str) -> AttributeValue:
 
 
 def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
-    """Return a value as JSON holds it; None for nothing, such as NaN.
+    """Return a value as JSON holds it, or None for nothing, such as NaN.
 
     Raises:
         ValueError, TypeError, RecursionError: `NO_ATTRIBUTE`: if it is infinite, an object that no text describes, a
@@ -177,7 +186,7 @@ class AttributeSets:
     """
 
     def __init__(self, texts: StringTable) -> None:
-        """Take the sets; they are read when a condition is first asked for."""
+        """Take the sets, which are read when a condition is first asked for."""
         self.texts = texts
 
     @cached_property
@@ -199,18 +208,20 @@ class AttributeSets:
         return read_attribute_set(self.texts[id])
 
     def values(self, name: str) -> Mapping[int, AttributeValue]:
-        """Return the values of an attribute by the ids of the sets that have it."""
+        """Return the values of an attribute by the ids of its sets."""
         return self._by_name.get(name, {})
 
     def satisfying(self, where: Where, as_of: date | str | None = None, validity: tuple[str, str] = VALIDITY) -> Array:
-        """Return which sets satisfy all conditions; the last row is that of facts without attributes; bool, (n + 1).
+        """Return which sets satisfy all conditions: bool, (n + 1).
+
+        The last row stands for facts without attributes.
 
         Args:
-            where: What is wanted of each attribute. Of a list, one value must be so. Texts are compared as they are,
-                dates by their days, numbers by their values.
+            where: The conditions on each attribute. Of a list, one value must satisfy the condition. Texts are compared
+                as they are, dates by their days, numbers by their values.
             as_of: A day on which the facts hold: "valid_from" is not after it and "valid_to" not before it. A fact
-                without one of these has no such limit.
-            validity: The names of these two attributes.
+                without one of them has no such limit.
+            validity: The names of the two attributes that give the validity.
 
         Raises:
             InvalidArgumentError: If no fact has such an attribute, or nothing can be compared so.
@@ -226,14 +237,14 @@ class AttributeSets:
 
 
 class AttributeCondition(NamedTuple):
-    """What is wanted of one attribute of facts.
+    """The condition on one attribute of facts.
 
     Attributes:
         name: The attribute.
         passes: Tells whether a value, or one of a list, is as wanted.
         absent: Whether facts without it satisfy the condition.
-        among: The texts and numbers that pass, for a database; None if others may.
-        limits: What holds of each number that passes, or of each date, for a database.
+        among: The texts and numbers that pass, for a database. None if others may pass.
+        limits: The limits that each number that passes keeps, or each date, for a database.
     """
 
     name: str
@@ -297,7 +308,10 @@ def _holds(wanted: AttributeCondition, value: AttributeValue) -> bool:
 
 
 def _checked_validity(validity: tuple[str, str], names: Sequence[str]) -> tuple[str, str]:
-    """Check that facts have a time: one of the attributes by default, both of those that a user names."""
+    """Check that facts have a time.
+
+    By default one of the attributes must exist, otherwise both attributes that a user names.
+    """
     if isinstance(validity, str) or len(validity) != 2:
         raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
     is_default = tuple(validity) == VALIDITY
@@ -363,7 +377,10 @@ def _is_among(equals: Sequence[Scalar], value: Scalar) -> bool:
 
 
 def _written_so(equals: Iterable[Scalar]) -> list[str | float] | None:
-    """Return all texts and numbers that equal one of some values; None if they may be written otherwise, as dates."""
+    """Return all texts and numbers that equal one of some values.
+
+    None if they may be written otherwise, such as dates.
+    """
     found = list[str | float]()
     for one in equals:
         plain = read_attribute_cell(one) if isinstance(one, str) else one
@@ -386,7 +403,10 @@ def _compared(value: Scalar, comparison: Comparison, limit: Scalar) -> bool:
 
 
 def _equal(value: Scalar, wanted: Scalar) -> bool:
-    """Tell whether values are equal: dates by their days, texts by each letter, and a text is a number as in a cell."""
+    """Tell whether values are equal.
+
+    Dates are compared by their days, texts by each letter, and a text is a number as in a cell.
+    """
     read, other = literal_value(value), literal_value(wanted)
     if read.first and other.first:
         return holds(read, "=", other)
@@ -398,7 +418,10 @@ def _equal(value: Scalar, wanted: Scalar) -> bool:
 
 
 def _days(value: Scalar) -> tuple[date, date] | None:
-    """Return the first and the last day of a date, which is of any year from 1 to 9999; None of another value."""
+    """Return the first and the last day of a date.
+
+    The date is of any year from 1 to 9999. None stands for another value.
+    """
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
     forms = ("gYear", "gYearMonth", "date", "dateTime")
     readings = (literal_value(text), *(read_typed_value(text, f"xsd:{form}") for form in forms))

@@ -1,4 +1,7 @@
-"""GraphBuilder: takes what a source says, triple by triple or in arrays, and makes the columns of a knowledge graph."""
+"""Collect the statements of a source and make a graph's columns.
+
+`GraphBuilder` takes them triple by triple or in arrays.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,19 @@ from kg_retrievers.graph.types import Triple
 
 @dataclass
 class Reading:
-    """What a source was understood to say, so that nothing is guessed or dropped in silence.
+    """The reader's understanding of a source.
+
+    It keeps the reader from guessing or dropping anything in silence.
 
     Args:
-        format: The format, as "N-Triples"; empty for a graph that was made in Python.
-        understood: What each part of the source was taken for, as {"labels": "rdfs:label 5,012"}.
-        left_out: How many of what was left out, as {"empty texts": 300}.
-        options: How it was read where that was not by default, as {"delimiter": ";"}; predicates of RDF by their IRIs.
-            What a file may hold, and what is done at an error, is not among them.
+        format: The format, such as "N-Triples". Empty for a graph that was made in Python.
+        understood: The reading of each part of the source, such as {"labels": "rdfs:label 5,012"}.
+        left_out: The counts of the parts that were left out, such as {"empty texts": 300}.
+        options: The options that differ from the default, such as {"delimiter": ";"}. Predicates of RDF are given by
+            their IRIs. Limits of a file and the treatment of errors are not among them.
 
-        changes: How many times facts were added or removed since, and how many facts: {"times", "added", "removed"};
-            empty where none were.
+        changes: How many times facts were added or removed since, and how many facts: {"times", "added", "removed"}.
+            Empty if there were none.
 
     Example:
         >>> reading = Reading("N-Triples")
@@ -46,16 +51,19 @@ class Reading:
     changes: dict[str, int] = field(default_factory=dict)
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Count what is left out."""
+        """Count the parts that are left out."""
         if count:
             self.left_out[what] = self.left_out.get(what, 0) + count
 
     def joined(self, more: Reading) -> Reading:
-        """Return it with what was left out of another source, too."""
+        """Return it with the left-out parts of another source, too."""
         return replace(self, left_out=dict(Counter(self.left_out) + Counter(more.left_out)))
 
     def changed(self, added: int, removed: int) -> Reading:
-        """Return it with a change that added and removed so many facts; itself where it did neither."""
+        """Return it with a change that added and removed so many facts.
+
+        It returns itself if the change did neither.
+        """
         if not added and not removed:
             return self
         counts = {"times": 1, "added": added, "removed": removed}
@@ -79,10 +87,12 @@ class TextIds(defaultdict[str, int]):
 
 
 class GraphBuilder:
-    """Collects the facts, names and types of a source; `columns` checks and sorts them.
+    """Collect the facts, names and types of a source.
+
+    `columns` checks and sorts them.
 
     Every text is held once, and a triple as three numbers: 12 bytes. Repeated triples are kept until `columns`.
-    Entities get their ids in the order of the triples; those that are described alone come after them.
+    Entities get their ids in the order of the triples. Entities that are described alone come after them.
 
     Attributes:
         labels: The label of each entity that was given one.
@@ -90,11 +100,11 @@ class GraphBuilder:
         types: Types by entity. An entity that was only declared has an empty list here.
         relation_labels: The label of each relation that was given one, by the relation's id.
         text_relations: The ids of relations that the source calls text relations.
-        datatypes: The datatype of each entity that is a literal: a prefixed name, as "xsd:date", or "@en".
+        datatypes: The datatype of each entity that is a literal: a prefixed name, such as "xsd:date", or "@en".
         prefixes: The IRI that each prefix of a key stands for.
         type_ids: How the source wrote a type that has another name, by this name: {"film": "dbo:Film"}.
         skipped: How many malformed lines were left out.
-        reading: What was understood, and what was left out.
+        reading: The reader's understanding of the source, and the parts that were left out.
 
     Example:
         >>> builder = GraphBuilder()
@@ -114,7 +124,7 @@ class GraphBuilder:
         *,
         format: str = "",
     ) -> None:
-        """Begin with descriptions, if there are some, and the name of the format that is read."""
+        """Begin with descriptions, if there are some, and the name of the format."""
         self.labels: dict[str, str] = dict(labels or {})
         self.aliases: dict[str, Sequence[str]] = dict(aliases or {})
         self.types: dict[str, Sequence[str]] = dict(types or {})
@@ -149,7 +159,9 @@ class GraphBuilder:
             self._triple_sets.append(self.attribute_set(attributes or {}))
 
     def add_row(self, row: Sequence[Any]) -> None:
-        """Add a triple that a user wrote, and its attributes if it has a fourth part.
+        """Add a triple that a user wrote.
+
+        A fourth part gives its attributes.
 
         Raises:
             InvalidArgumentError: If it is not three non-empty texts, or its attributes are no mapping.
@@ -188,36 +200,45 @@ class GraphBuilder:
             self._triple_sets.frombytes(np.ascontiguousarray(new, np.intc).tobytes())
 
     def entity(self, key: str) -> int:
-        """Return the id of an entity; a new one where the key is new."""
+        """Return the id of an entity, a new one if the key is new."""
         return self._entities[key]
 
     def entities(self, keys: Sequence[str]) -> Array:
-        """Return the ids of entities; new ones where the keys are new."""
+        """Return the ids of entities, new ones if the keys are new."""
         return np.fromiter(map(self._entities.__getitem__, keys), np.intc, len(keys))
 
     def relation(self, name: str) -> int:
-        """Return the id of a relation; a new one where the name is new."""
+        """Return the id of a relation, a new one if the name is new."""
         return self._relations[name]
 
     def relations(self, names: Sequence[str]) -> Array:
-        """Return the ids of relations; new ones where the names are new."""
+        """Return the ids of relations, new ones if the names are new."""
         return np.fromiter(map(self._relations.__getitem__, names), np.intc, len(names))
 
     def attribute_set(self, attributes: Mapping[str, Any]) -> int:
-        """Return the id of a set of attributes; a new one if the set is new, `NONE` if it is empty."""
+        """Return the id of a set of attributes.
+
+        It is a new one if the set is new, and `NONE` if it is empty.
+        """
         left_out = "attribute {!r} of facts that is infinite or an unknown object"
         text = attribute_set(attributes, lambda name: self.reading.leave_out(left_out.format(name)))
         return NONE if text == NO_ATTRIBUTES else self._sets[text]
 
     def sources(self, names: Sequence[str]) -> Array:
-        """Return the ids of the sets that hold one source alone, `NONE` for an empty text."""
+        """Return the ids of the sets that hold one source alone.
+
+        An empty text gets `NONE`.
+        """
         ids = {name: self.attribute_set({SOURCE: name}) for name in dict.fromkeys(names)}
         return np.fromiter(map(ids.__getitem__, names), np.intc, len(names))
 
     def describe(
         self, key: str, label: str | None = None, aliases: Sequence[str] = (), types: Sequence[str] = ()
     ) -> None:
-        """Add what is said about an entity; a second label becomes an alias."""
+        """Add a description of an entity.
+
+        A second label becomes an alias.
+        """
         if label is not None and self.labels.setdefault(key, label) != label:
             aliases = [label, *aliases]
         if aliases:
@@ -226,11 +247,17 @@ class GraphBuilder:
             self.types[key] = list(dict.fromkeys([*self.types.get(key, ()), *types]))
 
     def name_relation(self, id: str, label: str) -> None:
-        """Say what a relation is called; a second label is not used."""
+        """Give a relation a label.
+
+        A second label is not used.
+        """
         self.relation_labels.setdefault(id, label)
 
     def set_datatype(self, key: str, datatype: str) -> None:
-        """Say which datatype a literal has; of several the first in sorted order counts."""
+        """Set the datatype of a literal.
+
+        Of several the first in sorted order counts.
+        """
         before = self.datatypes.setdefault(key, datatype)
         if before != datatype:
             self._retyped.add(key)
@@ -245,7 +272,9 @@ class GraphBuilder:
             yield Triple(entities[head], relations[relation], entities[tail])
 
     def columns(self) -> tuple[dict[str, Array], int]:
-        """Return the columns of a graph, and how many repeated triples were dropped; the builder is used up then.
+        """Return the columns of a graph, and the number of dropped repeated triples.
+
+        The builder is used up then.
 
         Raises:
             InvalidArgumentError: If a name or type is no text, or a text holds half a surrogate pair.
@@ -270,7 +299,10 @@ class GraphBuilder:
         return columns, given - unique
 
     def _sorted_triples(self) -> tuple[TripleColumns, dict[str, Array]]:
-        """Return the triples, each once and sorted, and their attributes; the builder holds none then."""
+        """Return the triples, each once and sorted, and their attributes.
+
+        The builder holds none then.
+        """
         given = [np.frombuffer(column, np.intc) for column in (self._heads, self._kinds, self._tails)]
         self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
         if not self._sets:
@@ -303,7 +335,10 @@ class GraphBuilder:
         return Pairs(np.array(entities, np.int32), np.array(texts, np.int32))
 
     def _datatype_columns(self) -> dict[str, Array]:
-        """Return the datatype of each entity, and their names in sorted order; nothing where none has one."""
+        """Return the datatype of each entity, and their names in sorted order.
+
+        There are none if no entity has a datatype.
+        """
         if not self.datatypes:
             return {}
         if self._retyped:
@@ -315,9 +350,9 @@ class GraphBuilder:
 
 
 def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
-    """Return what each relation is called: its label, or its id where it has none.
+    """Return the name of each relation: its label, or else its id.
 
-    Where a label would name two relations, the id follows it.
+    If a label would name two relations, the id follows it.
 
     Example:
         >>> relation_names(["P57", "dbo:director", "P58"], {"P57": "director", "dbo:director": "director"})
@@ -335,11 +370,13 @@ def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
 
 
 class Pairs(NamedTuple):
-    """Items and what each has, as often as it has something: the aliases of entities, for example.
+    """Items and their values, each pair as often as it occurs.
+
+    An example is the aliases of entities.
 
     Attributes:
         owners: The ids of the items.
-        values: The ids of what they have.
+        values: The ids of the values.
     """
 
     owners: Array
@@ -347,7 +384,10 @@ class Pairs(NamedTuple):
 
     @classmethod
     def named(cls, columns: Mapping[str, Array], name: str) -> Pairs:
-        """Return what two columns of a graph hold; nothing if the graph lacks them."""
+        """Return the pairs in two columns of a graph.
+
+        There are none if the graph lacks them.
+        """
         if f"{name}.indptr" not in columns:
             return cls(np.empty(0, np.int64), np.empty(0, np.int32))
         lengths = np.diff(columns[f"{name}.indptr"])
@@ -355,11 +395,11 @@ class Pairs(NamedTuple):
         return cls(owners if (lengths == 1).all() else np.repeat(owners, lengths), columns[f"{name}.values"])
 
     def columns(self, name: str, size: int) -> dict[str, Array]:
-        """Return two columns: where the values of each item begin, and the values.
+        """Return two columns: the start of the values of each item, and the values.
 
         Args:
             name: Begins the names of the columns.
-            size: How many items there are; the owners ascend.
+            size: How many items there are. The owners ascend.
         """
         indptr = starts_of(np.bincount(self.owners, minlength=size)).astype(offset_type(len(self.values)))
         return {f"{name}.indptr": indptr, f"{name}.values": self.values.astype(np.int32, copy=False)}
@@ -374,7 +414,9 @@ class Pairs(NamedTuple):
         return Pairs(self.owners[kept], self.values[kept])
 
     def joined(self, more: Pairs) -> Pairs:
-        """Return the pairs by ascending owner, with others behind those of the same owner; each once.
+        """Return the pairs with others added, by ascending owner, each once.
+
+        The others follow the pairs of the same owner.
 
         Example:
             >>> pairs, more = Pairs(np.array([0, 2]), np.array([7, 9])), Pairs(np.array([0, 0]), np.array([5, 7]))
@@ -391,7 +433,10 @@ class Pairs(NamedTuple):
 
 
 def name_columns(names: StringTable, labels: Array, aliases: Pairs) -> dict[str, Array]:
-    """Return the columns of names: the label of each entity, its aliases by ascending owner, and who is called so."""
+    """Return the columns of names.
+
+    They give the label of each entity, its aliases by ascending owner, and the entities of each name.
+    """
     size = len(labels)
     called = Pairs(np.append(labels, aliases.values), np.append(np.arange(size), aliases.owners))
     columns = names.columns("names") | {"labels": labels} | aliases.columns("aliases", size)
@@ -399,17 +444,20 @@ def name_columns(names: StringTable, labels: Array, aliases: Pairs) -> dict[str,
 
 
 def type_columns(names: StringTable, types: Pairs, size: int) -> dict[str, Array]:
-    """Return the columns of types: those of each of `size` entities by ascending owner, and the entities of each."""
+    """Return the columns of types.
+
+    They give the types of each of `size` entities by ascending owner, and the entities of each type.
+    """
     entities = Pairs(types.values, types.owners).ascending().columns("type_entities", len(names))
     return names.columns("types") | types.columns("entity_types", size) | entities
 
 
 def attribute_columns(texts: Sequence[str], sets: Pairs, size: int) -> dict[str, Array]:
-    """Return the columns of attributes; none if no triple has any.
+    """Return the columns of attributes, or none if no triple has any.
 
     Args:
         texts: The sets of attributes by id, as `attribute_set` writes them.
-        sets: The sets of triples; `NONE` if a triple is also given without attributes.
+        sets: The sets of triples, with `NONE` if a triple is also given without attributes.
         size: How many triples there are.
     """
     has_some = np.zeros(size, np.bool_)

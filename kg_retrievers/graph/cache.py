@@ -1,4 +1,7 @@
-"""How objects are copied and pickled: immutable ones are shared, locks and caches are made anew."""
+"""Define how objects are copied and pickled.
+
+Immutable objects are shared. Locks and caches are made again.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ Value = TypeVar("Value")
 
 
 class Immutable:
-    """An object that does not change, so that `copy.copy` and `copy.deepcopy` return the object itself."""
+    """An object that does not change.
+
+    `copy.copy` and `copy.deepcopy` return the object itself.
+    """
 
     def __copy__(self) -> Self:
         """Return the object itself."""
@@ -32,12 +38,14 @@ class Immutable:
 
 
 def check_picklable(part: object, who: str, hint: str) -> None:
-    """Check that a part that somebody else wrote can be pickled together with what holds it.
+    """Check that a foreign part can be pickled with its holder.
+
+    Somebody else wrote the part.
 
     Args:
         part: The part.
-        who: What holds it, for the message.
-        hint: What to do instead.
+        who: The holder, for the message.
+        hint: The remedy.
 
     Raises:
         InvalidArgumentError: If it holds something that no process can hand to another, such as a lock or a connection.
@@ -51,9 +59,12 @@ def check_picklable(part: object, who: str, hint: str) -> None:
 
 
 class LocalLock:
-    """A reentrant lock, used in a `with` statement; a copy or a pickle of it is another lock.
+    """A reentrant lock, used in a `with` statement.
 
-    In a fork of the process, what threads of the parent held is free again: those threads do not live there.
+    A copy or a pickle of it is another lock.
+
+    In a fork of the process, locks that threads of the parent held are free again, because those threads do not live
+    there.
     """
 
     def __init__(self) -> None:
@@ -74,7 +85,7 @@ class LocalLock:
         return LocalLock, ()
 
     def free_after_fork(self) -> None:
-        """Make the lock anew, unless it is free or the thread that forked holds it."""
+        """Replace the lock, unless it is free or the forking thread holds it."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -95,7 +106,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class Cache:
-    """Keeps a value for each name as long as what it was made from stays the same; safe to share between threads.
+    """Keep a value for each name until its sources change.
+
+    The cache is safe to share between threads.
 
     A copy or a pickle of it is empty, so that the object that holds it can be copied and pickled.
 
@@ -111,10 +124,12 @@ class Cache:
         self._values: dict[str, tuple[tuple[object, ...], Any]] = {}
 
     def get(self, name: str, made_from: tuple[object, ...], make: Callable[[], T]) -> T:
-        """Return the value of a name; make it the first time, and again when it would be made from other objects.
+        """Return the value of a name.
+
+        It is made the first time, and again when it would be made from other objects.
 
         Args:
-            name: What the value is called.
+            name: The name of the value.
             made_from: The objects that it is made from, compared by identity.
             make: Makes it. No other thread makes a value of this cache meanwhile.
         """
@@ -136,7 +151,7 @@ class Recent(Generic[Value]):
     Args:
         most: How much is kept: each value counts 1, and its size.
         seconds: How long a value is kept.
-        size: Returns the size of a value; 0 by default.
+        size: Returns the size of a value. By default, 0.
 
     Example:
         >>> recent = Recent[int](2)
@@ -156,7 +171,7 @@ class Recent(Generic[Value]):
         return type(self), (self._most, self._seconds, self._size_of)
 
     def get_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
-        """Return the values of those keys that have one."""
+        """Return the values of the keys that have one."""
         oldest, found = time.monotonic() - self._seconds, dict[Key, Value]()
         with self._lock:
             for key in keys:
@@ -166,7 +181,7 @@ class Recent(Generic[Value]):
         return found
 
     def keep(self, values: Mapping[Key, Value]) -> None:
-        """Keep values; the oldest go."""
+        """Keep values, and drop the oldest."""
         now = time.monotonic()
         with self._lock:
             for key, value in values.items():
@@ -178,7 +193,9 @@ class Recent(Generic[Value]):
                 self._drop(next(iter(self._values)))
 
     def get_or_make(self, keys: Sequence[Key], make: Callable[[list[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
-        """Return the values of keys; those that are missing are made in one call and kept.
+        """Return the values of keys.
+
+        Missing values are made in one call and kept.
 
         Example:
             >>> Recent[int](9).get_or_make(["a", "bc"], lambda keys: {key: len(key) for key in keys})

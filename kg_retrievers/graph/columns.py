@@ -20,11 +20,14 @@ STRINGS_AT_ONCE = 1 << 16
 
 
 def hash_of(encoded: bytes) -> bytes:
-    """Return the 8 bytes of the hash of a string, given as UTF-8: the same on every machine."""
+    """Return the 8 bytes of the hash of a string, given as UTF-8.
+
+    It is the same on every machine.
+    """
     return blake2b(encoded, digest_size=8).digest()
 
 
-#: What to do about damaged data.
+#: The remedy for damaged data.
 DAMAGED = "Save or build it again. To see what else is damaged: kg-retrievers info FOLDER --verify"
 
 #: Strings of up to so many bytes may be words for truth, with blanks around them.
@@ -32,10 +35,12 @@ SHORT = 8
 
 
 class StringTable(Sequence[str]):
-    """Unique strings with ids from 0, held as offsets and UTF-8 bytes with a sorted hash index.
+    """Unique strings with ids from 0.
+
+    They are held as offsets and UTF-8 bytes with a sorted hash index.
 
     Args:
-        offsets: int32, or int64 where that is too narrow, shape (n + 1): where each string starts in `data`.
+        offsets: int32, or int64 if that is too narrow, shape (n + 1): the start of each string in `data`.
         data: uint8: the strings, one after the other.
         hashes: uint64, shape (n): `hash_of` the strings, ascending.
         order: int32, shape (n): the id of the string that each hash belongs to.
@@ -47,7 +52,7 @@ class StringTable(Sequence[str]):
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> StringTable:
-        """Give the strings ids in their order; they must be unique."""
+        """Give the strings ids in their order. They must be unique."""
         data, lengths, digests = bytearray(), array("q"), bytearray()
         for string in strings:
             encoded = string.encode()
@@ -102,9 +107,11 @@ class StringTable(Sequence[str]):
         return isinstance(value, str) and self.find(value) >= 0
 
     def ids_of(self, others: StringTable) -> Array:
-        """Return the id here of each string of another table, -1 where it is missing: int32.
+        """Return the id here of each string of another table: int32.
 
-        Cost: a binary search for each string of the other table, without a loop over them; less for equal tables.
+        It is -1 if the string is missing.
+
+        Cost: a binary search for each string of the other table, without a loop over them. Equal tables cost less.
 
         Example:
             >>> StringTable.from_strings(["a", "b", "c"]).ids_of(StringTable.from_strings(["c", "d"])).tolist()
@@ -138,7 +145,9 @@ class StringTable(Sequence[str]):
         return equal
 
     def bytes_of(self, ids: Array) -> tuple[Array, Array]:
-        """Return the bytes of some strings, one after the other: uint8; and how many each has.
+        """Return the bytes of some strings, one after the other: uint8.
+
+        Also return how many each has.
 
         Example:
             >>> data, lengths = StringTable.from_strings(["a", "bc"]).bytes_of(np.array([1, 0]))
@@ -149,7 +158,9 @@ class StringTable(Sequence[str]):
         return self._data[entries_between(firsts, lasts)[0]], lasts - firsts
 
     def with_digits(self, ids: Array) -> Array:
-        """Return which of some strings hold a digit of ASCII, or have at most `SHORT` bytes: bool.
+        """Return which strings hold an ASCII digit or are short: bool.
+
+        A short string has at most `SHORT` bytes.
 
         Example:
             >>> StringTable.from_strings(["Apollo 13", "Apollo Program", "yes"]).with_digits(np.arange(3)).tolist()
@@ -162,7 +173,7 @@ class StringTable(Sequence[str]):
         return found
 
     def first_bytes(self, ids: Array) -> Array:
-        """Return the first byte of each of some strings, 0 of an empty one: uint8.
+        """Return the first byte of each string, 0 if it is empty: uint8.
 
         Example:
             >>> StringTable.from_strings(["a", "", "b"]).first_bytes(np.array([2, 1])).tolist()
@@ -189,7 +200,9 @@ class StringTable(Sequence[str]):
         return StringTable(offsets, self._data[np.repeat(kept, lengths)], self._hashes[of_kept], order)
 
     def joined(self, others: StringTable) -> StringTable:
-        """Return a table with the strings of another appended; no string may be in both.
+        """Return a table with the strings of another appended.
+
+        No string may be in both.
 
         Example:
             >>> list(StringTable.from_strings(["b"]).joined(StringTable.from_strings(["a"])))
@@ -220,14 +233,17 @@ class StringTable(Sequence[str]):
 
 
 def frozen(column: Array) -> Array:
-    """Return a contiguous read-only plain view: compiled code sees one type, in memory or on disk."""
+    """Return a contiguous read-only plain view.
+
+    Compiled code sees one type, in memory or on disk.
+    """
     view = np.ascontiguousarray(column).view(np.ndarray)
     view.flags.writeable = False
     return view
 
 
 def spread(values: Array, most: int) -> Array:
-    """Return at most so many of some values, spread over all of them, in their order.
+    """Return at most so many of some values, evenly spread and in order.
 
     Example:
         >>> spread(np.arange(10), 4).tolist(), spread(np.arange(2), 4).tolist()
@@ -238,12 +254,14 @@ def spread(values: Array, most: int) -> Array:
 
 
 def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
-    """Return the entries of several ranges, one range after the other, and the position of the range of each.
+    """Return the entries of several ranges, one range after the other.
+
+    Also return the position of the range of each.
 
     Args:
-        firsts: Where each range starts.
-        lasts: Where each range ends, that entry excluded.
-        most: The most entries in all; further ones are left out.
+        firsts: The start of each range.
+        lasts: The end of each range, that entry excluded.
+        most: The most entries in all. Further ones are left out.
 
     Example:
         >>> entries, ranges = entries_between(np.array([2, 7]), np.array([4, 9]), most=3)
@@ -294,17 +312,23 @@ def are_first(ascending: Array) -> Array:
 
 
 def starts_of(lengths: Array) -> Array:
-    """Return where each of some rows of these lengths begins, and where the last one ends: int64."""
+    """Return the starts of rows of given lengths, and the last end: int64."""
     return np.append(0, np.cumsum(lengths, dtype=np.int64))
 
 
 def offset_type(most: int) -> type[np.signedinteger]:
-    """Return the type of offsets up to a number: int32, or int64 where that is too narrow."""
+    """Return the type of offsets up to a number.
+
+    It is int32, or int64 if that is too narrow.
+    """
     return np.int32 if most <= np.iinfo(np.int32).max else np.int64
 
 
 def fingerprint(columns: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
-    """Return 32 hexadecimal digits that change with any byte of the columns or any value of `meta`."""
+    """Return 32 hexadecimal digits that identify columns and `meta`.
+
+    They change with any byte of the columns or any value of `meta`.
+    """
     digest = blake2b(json.dumps(meta, sort_keys=True).encode(), digest_size=16)
     for name in sorted(columns):
         array = np.ascontiguousarray(columns[name])
@@ -314,12 +338,15 @@ def fingerprint(columns: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
 
 
 def with_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
-    """Return columns with those that say nothing, at a cost of 4 bytes an entity."""
+    """Return columns including the silent ones.
+
+    The silent ones say nothing, at a cost of 4 bytes per entity.
+    """
     return {name: column for group in _silent_groups(columns) for name, column in group.items()} | dict(columns)
 
 
 def without_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
-    """Return all columns of a graph without those that say nothing."""
+    """Return all columns of a graph except the silent ones."""
     kept = dict(columns)
     for group in _silent_groups(columns):
         if all(np.array_equal(columns[name], column) for name, column in group.items()):
@@ -328,13 +355,19 @@ def without_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def missing_columns(columns: Mapping[str, Array]) -> list[str]:
-    """Return the columns that a graph lacks and should have, as it has others that belong with them."""
+    """Return the columns that a graph lacks and should have.
+
+    It has others that belong with them.
+    """
     groups = [group for group in _silent_groups(columns) if any(name in columns for name in group)]
     return [name for group in groups for name in group if name not in columns]
 
 
 def _silent_groups(columns: Mapping[str, Array]) -> tuple[dict[str, Array], ...]:
-    """Return the names, aliases and types of a graph whose entities are called by their keys alone."""
+    """Return silent names, aliases and types.
+
+    The entities of such a graph are called by their keys alone.
+    """
     size = len(columns["entities.hashes"])
     every, none, empty = np.arange(size + 1, dtype=np.int32), np.empty(0, np.int32), np.zeros(size + 1, np.int32)
     names = {f"names.{part}": columns[f"entities.{part}"] for part in ("offsets", "data", "hashes", "order")}

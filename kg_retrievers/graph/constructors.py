@@ -1,4 +1,7 @@
-"""The constructors of a graph: from triples, files, frames, RDF, other libraries and graph databases."""
+"""Construct a graph from many sources.
+
+These are triples, files, frames, RDF, other libraries and graph databases.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,15 @@ PAGE_SIZE = 10_000
 
 
 class GraphConstructors(Immutable):
-    """Makes a graph of whatever holds one; each constructor is a reader of `kg_retrievers.graph.readers`."""
+    """Make a graph of whatever holds one.
+
+    Each constructor is a reader of `kg_retrievers.graph.readers`.
+    """
 
     @classmethod
     @abstractmethod
     def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> Self:
-        """Make a graph of what a reader collected."""
+        """Make a graph of the facts that a reader collected."""
 
     @classmethod
     @named_arguments
@@ -51,12 +57,12 @@ class GraphConstructors(Immutable):
 
         Args:
             triples: The facts. Repeated ones are dropped and counted in `duplicates`.
-            labels: What an entity key is called; the key itself where nothing is given.
+            labels: The label of an entity key. By default, the key itself.
             aliases: Further names of an entity key.
             types: Types of an entity key.
-            relation_labels: What a relation is called, by the text that the triples have. Where two relations share a
-                label, that text follows it in brackets.
-            text_relations: Relations whose tails are no values, as titles and postal codes are none.
+            relation_labels: The label of a relation, by the text that the triples have. If two relations share a label,
+                that text follows it in brackets.
+            text_relations: Relations whose tails are no values, such as titles and postal codes.
 
         Raises:
             InvalidArgumentError: If a triple has not three non-empty texts, a name or type is no text, or a text
@@ -85,29 +91,31 @@ class GraphConstructors(Immutable):
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
     ) -> Self:
-        """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
+        """Read a graph from a file of any format.
+
+        `graph.reading` records the reader's understanding and the parts that were left out.
 
         Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
-        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
-        Exports: Neo4j CSV, CSV and JSON of APOC, JSON of arrows.app. Each may be packed as `.gz`, `.bz2`, `.xz` or
-        `.zst`, except Parquet and Arrow, which are packed within.
+        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`, options in `from_rdf`). Exports:
+        Neo4j CSV, CSV and JSON of APOC, JSON of arrows.app. Each may be packed as `.gz`, `.bz2`, `.xz` or `.zst`,
+        except Parquet and Arrow, which are packed within.
 
         Args:
-            path: The file; of Neo4j CSV also a folder. JSON rows may also be entities,
-                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
-            entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
-                or a table with a header. Where both files give a label, the first file's counts and the other becomes
-                an alias.
-            format: The format; found by suffix, then by content where not given.
-            columns: The header's names for head, relation and tail, where they are unusual, and of a table that for
-                sources as a fourth, if you like.
-            delimiter: What stands between the cells of a table; found by the first lines where not given.
-            header: Whether the first row of a table names its columns; found by its names where not given.
+            path: The file, or a folder of Neo4j CSV. JSON rows may also be entities, `{"entity", "label", "aliases",
+                "types"}`, and names of relations, `{"relation", "label"}`.
+            entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`, or
+                a table with a header. If both files give a label, the first file's counts and the other becomes an
+                alias.
+            format: The format. By default, the reader finds it by suffix, then by content.
+            columns: The header's names for head, relation and tail, if they are unusual. A fourth name may give the
+                column of sources of a table.
+            delimiter: The separator of the cells of a table. By default, the reader finds it by the first lines.
+            header: Whether the first row of a table names its columns. By default, the reader decides by its names.
             facts: Columns of a table of facts whose cells become facts about the head.
             attributes: Attributes of entities become facts, or with "drop" are left out.
             on_error: "raise" stops at a malformed line, "skip" counts it in `skipped`.
             encoding: Of both files.
-            limits: What a file may hold; see `Limits` for the defaults.
+            limits: The limits on the contents of a file. See `Limits` for the defaults.
             text_relations: As of `from_triples`.
 
         Raises:
@@ -145,10 +153,12 @@ class GraphConstructors(Immutable):
         on_error: OnError = "raise",
         text_relations: Iterable[str] = (),
     ) -> Self:
-        """Read a frame of pandas or polars, an Arrow table, or a list of dictionaries, with a fact in each row.
+        """Read a frame of pandas or polars, an Arrow table, or a list of dictionaries.
 
-        Columns called head (or subject, source, from), relation (or predicate, edge) and tail (or object, target, to)
-        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float without a
+        Each row holds one fact.
+
+        The reader recognises columns called head (or subject, source, from), relation (or predicate, edge) and tail (or
+        object, target, to), and `graph.reading` names them. Truth values become "true" and "false". A float without a
         fraction becomes an integer: 2013.0 is "2013". Dates and times are written as in ISO 8601, midnights as dates.
 
         Args:
@@ -156,10 +166,10 @@ class GraphConstructors(Immutable):
             head: The column of heads.
             relation: The column of relations.
             tail: The column of tails.
-            source: The column that says where a fact is from. Give each of several
-                sources its own row, such as with `frame.explode`.
-            entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types;
-                further columns are attributes. Aliases and types are lists, or texts between pipes.
+            source: The column that names the origin of a fact. Give each of several sources its own row, such as with
+                `frame.explode`.
+            entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types.
+                Further columns are attributes. Aliases and types are lists, or texts between pipes.
             facts: Columns whose cells become facts about the head.
             attributes: Attributes of entities become facts, or with "drop" are left out.
             on_error: "raise" stops at a row with an empty cell, "skip" counts it in `skipped`.
@@ -197,29 +207,32 @@ class GraphConstructors(Immutable):
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
     ) -> Self:
-        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, N3, Wikidata's JSON, or a graph of rdflib.
+        """Read RDF from a file or a graph of rdflib.
 
-        The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
-        is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.
-        An entity without one is called by the end of its IRI in words, a relation or type by its prefixed name, or by
-        the end of its IRI where no prefix fits. What is said of a fact, as by `<< s p o >>`, `rdf:Statement` or
-        qualifiers of Wikidata, are its attributes. `reading` says what was understood and what was left out.
+        Formats are N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, N3 and Wikidata's JSON.
+
+        The key of an entity is its prefixed name, such as "dbr:Her", or its IRI if no prefix fits. The key of a literal
+        is its text, in quotes if an entity has that key. Entities, relations and types are called by their labels. An
+        entity without one is called by the end of its IRI in words. A relation or type without one is called by its
+        prefixed name, or by the end of its IRI if no prefix fits. Statements about a fact, such as by `<< s p o >>`,
+        `rdf:Statement` or qualifiers of Wikidata, are its attributes. `reading` records the reader's understanding and
+        the parts that were left out.
 
         Args:
             source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
-            format: The format of a file by its name or media type, or "wikidata"; by default the suffix tells it.
-            languages: The languages of labels and texts, best first; "en" takes "en-GB", "*" takes all. Then come texts
-                without a language, then, for a thing without any of these, the first other language in sorted order.
+            format: The format of a file by its name or media type, or "wikidata". By default, the suffix decides.
+            languages: The languages of labels and texts, best first. "en" takes "en-GB", "*" takes all. Then come texts
+                without a language, and last, for a thing without any of them, the first other language in sorted order.
             label_predicates: Predicates of labels, best first. Further labels become aliases.
             alias_predicates: Predicates of aliases.
-            type_predicates: Predicates of types; types that all things of Wikibase have are left out by default.
+            type_predicates: Predicates of types. By default, types that all things of Wikibase have are left out.
             literals: "drop" leaves out the facts whose tails are literals.
-            graphs: The named graphs to take, and "default" for the default graph; all of them where not given.
+            graphs: The named graphs to take, and "default" for the default graph. By default, all of them.
             blank_nodes: "drop" leaves out the statements with blank nodes.
-            prefixes: Prefixes beside those that are well known and those that the file declares: {prefix: namespace}.
-            base_iri: What relative IRIs in the file are relative to.
-            on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
-            limits: What a file may hold; see `Limits` for the defaults.
+            prefixes: Prefixes in addition to the well-known ones and the declarations of the file: {prefix: namespace}.
+            base_iri: The base of relative IRIs in the file.
+            on_error: "skip" counts malformed statements in `skipped`. RDF/XML and JSON-LD end at the first one.
+            limits: The limits on the contents of a file. See `Limits` for the defaults.
             text_relations: As of `from_triples`, by the names that the graph gives its relations.
 
         Raises:
@@ -255,7 +268,8 @@ class GraphConstructors(Immutable):
 
         The relation of an edge is its attribute `relation`, else its key in a multigraph. Of a node, "label" or "name"
         is its label, "aliases", "types" and "type" are used as such, and each other attribute is a relation to its
-        value. The other attributes of an edge are those of the fact. `reading` says what was used and left out.
+        value. The other attributes of an edge are attributes of the fact. `reading` records the used parts and the
+        parts that were left out.
 
         Args:
             graph: The graph. Nodes that are no texts are taken by `str`.
@@ -278,14 +292,16 @@ class GraphConstructors(Immutable):
         attributes: Attributes = "facts",
         text_relations: Iterable[str] = (),
     ) -> Self:
-        """Read the `GraphDocument`s of LangChain's packages, or whatever has `nodes` and `relationships` as they do.
+        """Read the `GraphDocument`s of LangChain's packages.
+
+        Any object with the same `nodes` and `relationships` will do.
 
         A node has an `id`, a `type` and `properties`, which are read as the attributes of a node of `from_networkx`.
         A relationship has a `source`, a `target` and a `type`. Facts are from the `source` document.
 
         Args:
             documents: The documents. Nodes with one id are one entity.
-            source: The entry of a document's metadata that says where its facts are from; None takes the id of the
+            source: The entry of a document's metadata that names the origin of its facts. None takes the id of the
                 document, else "id" or "source" of its metadata.
             attributes: As of `from_networkx`.
             text_relations: As of `from_triples`.
@@ -313,7 +329,7 @@ class GraphConstructors(Immutable):
         """Read a LlamaIndex `PropertyGraphStore`, or the store of a `PropertyGraphIndex`.
 
         Labels of nodes are types, properties are read as the attributes of a node of `from_networkx`. A fact is from
-        its `triplet_source_id`. Text chunks, relations to them, and what LlamaIndex copies from a chunk into the
+        its `triplet_source_id`. Text chunks, relations to them, and copies that LlamaIndex makes from a chunk into the
         properties of entities are left out and counted in `reading`. A graph in Neo4j that LlamaIndex did not write is
         read as by `from_executor`.
 
@@ -344,16 +360,17 @@ class GraphConstructors(Immutable):
         attributes: Attributes = "facts",
         text_relations: Iterable[str] = (),
     ) -> Self:
-        """Read all of a graph database, as through `LadybugExecutor` or `Neo4jExecutor`.
+        """Read all of a graph database, such as through `LadybugExecutor` or `Neo4jExecutor`.
 
         Nodes become entities by the property that the executor takes as key, relationships become triples. Types are
-        the node labels, or where nodes have a property `types`, its list. The other properties are read as those of a
-        file: of nodes as facts, of relationships as attributes of facts. `reading` counts nodes without a key.
+        the node labels, or the list in the property `types` if nodes have it. The other properties are read like the
+        properties in a file: of nodes as facts, of relationships as attributes of facts. `reading` counts nodes without
+        a key.
 
         Args:
             executor: An executor. Or a driver of neo4j, LangChain's `Neo4jGraph` or LlamaIndex's
                 `Neo4jPropertyGraphStore`.
-            page_size: How many rows are read at a time; 1 or more.
+            page_size: How many rows are read at a time, 1 or more.
             attributes: "drop" leaves out the other properties of nodes and relationships.
             text_relations: As of `from_triples`.
 

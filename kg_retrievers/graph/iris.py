@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.resources import files
 from urllib.parse import quote, unquote
 
-#: Prefixes that are known without being declared. What a file declares goes before them.
+#: Prefixes that are known without being declared. Declarations of a file go before them.
 WELL_KNOWN: Mapping[str, str] = json.loads((files(__package__) / "prefixes.json").read_text("utf-8"))
 
 
@@ -30,12 +30,12 @@ _IRI = re.compile(f"[A-Za-z][A-Za-z0-9+.-]*:[^{_FORBIDDEN}{_PRIVATE}]*([?][^{_FO
 class Prefixes:
     """Writes IRIs short and reads them back: `expand(compact(iri)) == iri` for every IRI.
 
-    The longest namespace that begins an IRI gives its prefix; what follows stays as it is, so that
-    "dbr:AC/DC" needs no escapes. An IRI that no namespace begins stays whole, in angle brackets where its
-    scheme looks like a prefix. A name that is no IRI has one that begins with `NAMED`.
+    The longest namespace that begins an IRI gives its prefix. The rest stays as it is, so that "dbr:AC/DC" needs no
+    escapes. An IRI that no namespace begins stays whole, in angle brackets if its scheme looks like a prefix. A name
+    that is no IRI has one that begins with `NAMED`.
 
     Args:
-        declared: What a file declares: {prefix: namespace}. It goes before the well-known ones.
+        declared: The declarations of a file: {prefix: namespace}. They go before the well-known ones.
 
     Example:
         >>> prefixes = Prefixes({"ex": "http://example.org/"})
@@ -69,7 +69,10 @@ class Prefixes:
         return f"<{iri}>" if iri.partition(":")[0] in self.namespaces else iri
 
     def datatype(self, iri: str) -> str:
-        """Return the short form of a datatype: those of XML Schema are "xsd:..." whatever a file calls them."""
+        """Return the short form of a datatype.
+
+        Datatypes of XML Schema are "xsd:..." whatever a file calls them.
+        """
         namespace = WELL_KNOWN["xsd"]
         return f"xsd:{iri[len(namespace) :]}" if iri.startswith(namespace) else self.compact(iri)
 
@@ -78,7 +81,10 @@ class Prefixes:
         return WELL_KNOWN["xsd"] + name[4:] if name.startswith("xsd:") else self.expand(name)
 
     def expand(self, name: str) -> str:
-        """Return the IRI that a short form stands for; an IRI is returned as it is."""
+        """Return the IRI that a short form stands for.
+
+        An IRI is returned as it is.
+        """
         if name.startswith("<") and name.endswith(">") and _IRI.fullmatch(name[1:-1]):
             return name[1:-1]
         prefix, colon, rest = name.partition(":")
@@ -87,20 +93,29 @@ class Prefixes:
         return name if _IRI.fullmatch(name) else NAMED + quote(name, safe="")
 
     def namespace_of(self, iri: str) -> str:
-        """Return the longest known namespace that an IRI begins with; an empty text where there is none."""
+        """Return the longest known namespace that an IRI begins with.
+
+        It is an empty text if there is none.
+        """
         found = self._namespace_of_start(iri[: _local_at(iri)])
         if not iri.startswith(self._odd):
             return found
         return max(found, next(filter(iri.startswith, self._odd)), key=len)
 
     def _namespace_before(self, start: str) -> str:
-        """Return the longest known namespace that ends at a "/" or "#" of the start of an IRI."""
+        """Return the longest known namespace in the start of an IRI.
+
+        It ends at a "/" or "#".
+        """
         while start and start not in self._prefix_of:
             start = start[: _local_at(start[:-1])]
         return start
 
     def name_of(self, iri: str) -> str:
-        """Return what a relation or type without a label is called: its short form, or else the end of its IRI."""
+        """Return the name of a relation or type without a label.
+
+        It is its short form, or else the end of its IRI.
+        """
         name = self.compact(iri)
         return local_words(iri) or name if name in (iri, f"<{iri}>") else name
 
@@ -111,7 +126,9 @@ class Prefixes:
 
 
 def local_words(iri: str) -> str:
-    """Return what stands behind the last "#" or "/" of an IRI, as words; an empty text where nothing does.
+    """Return the words behind the last "#" or "/" of an IRI.
+
+    It is an empty text if there are none.
 
     Example:
         >>> local_words("http://dbpedia.org/resource/Am%C3%A9lie_(film)"), local_words("urn:isbn:1")
@@ -126,6 +143,9 @@ def local_words(iri: str) -> str:
 
 
 def _local_at(iri: str) -> int:
-    """Return where the text behind the last "#" or "/" of an IRI begins; 0 where there is none of them."""
+    """Return the start of the text behind the last "#" or "/" of an IRI.
+
+    It is 0 if there is none of them.
+    """
     slash = iri.rfind("/")
     return (max(slash, iri.rfind("#")) if "#" in iri else slash) + 1

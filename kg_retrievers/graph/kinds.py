@@ -1,4 +1,7 @@
-"""The kinds of things of a graph: by types, or by relations such as "instance of"."""
+"""Find the kinds of things of a graph.
+
+Types give the kinds, or relations such as "instance of".
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,21 @@ _KIND_OF = re.compile(r"(?:rdf )?type|instance of|is an?|is instance of|a")
 
 
 def kind_relations(graph: KnowledgeGraph) -> list[int]:
-    """Return the relations whose tails are the kinds of their heads, as "Project" by "instance of"."""
+    """Return the relations whose tails are the kinds of their heads.
+
+    An example is "Project" by "instance of".
+    """
     return [at for at, name in enumerate(graph.relations) if _KIND_OF.fullmatch(readable(name).casefold())]
 
 
 def is_kind(graph: KnowledgeGraph, relations: Sequence[int], entity: int) -> bool:
-    """Return whether an entity is the kind of others by some relations, and in no other fact.
+    """Tell whether an entity is only the kind of others.
+
+    It must be their kind by some relations, and in no other fact.
 
     Args:
         graph: The graph.
-        relations: Those of `kind_relations`.
+        relations: The result of `kind_relations`.
         entity: The id of the entity, or -1.
     """
     if entity < 0:
@@ -45,7 +53,9 @@ def is_kind(graph: KnowledgeGraph, relations: Sequence[int], entity: int) -> boo
 
 
 def kind_names(graph: KnowledgeGraph) -> list[str]:
-    """Return the kinds of things of a graph: its types, or else what relations such as "instance of" say things are.
+    """Return the kinds of things of a graph.
+
+    These are its types, or else the tails of relations such as "instance of".
 
     Types of an ontology, such as `owl:Class`, are left out.
     """
@@ -60,7 +70,10 @@ def kind_names(graph: KnowledgeGraph) -> list[str]:
 
 
 def kind_members(graph: KnowledgeGraph, kind: str) -> Array | None:
-    """Return the ids of the things of a kind and of those below it, int64, ascending; None if there is no such kind."""
+    """Return the ids of the things of a kind and of the kinds below it.
+
+    They are int64, ascending. None if there is no such kind.
+    """
     if len(graph.types):
         if (below := graph.types_below.get(kind)) is None:
             return None
@@ -70,12 +83,18 @@ def kind_members(graph: KnowledgeGraph, kind: str) -> Array | None:
 
 
 def kind_facts(graph: KnowledgeGraph, kind: str) -> tuple[str, str] | None:
-    """Return the relation that says what is of a kind, and the key of the kind; None if no relation does."""
+    """Return the relation that gives the things of a kind, and the kind's key.
+
+    None if no relation does.
+    """
     return next(((graph.relations[relation], key) for relation, key, _ in _entries_of(graph, kind)), None)
 
 
 def _entries_of(graph: KnowledgeGraph, kind: str) -> Iterator[tuple[int, str, slice]]:
-    """Yield relations that say what is of a kind, the key of the kind, and where its entries are."""
+    """Yield relations that give the things of a kind.
+
+    Each comes with the key of the kind, and the range of its entries.
+    """
     for relation in kind_relations(graph):
         for key in graph.entities_named(kind):
             entries = graph.adjacency.entries_with(graph.entities.find(key), label_of(relation, True))

@@ -45,32 +45,32 @@ TRIPLES_AT_ONCE = 256
 
 
 class KnowledgeGraph(GraphConstructors):
-    """A directed multigraph of facts. A key identifies an entity; labels, aliases and types describe it.
+    """A directed multigraph of facts. A key identifies an entity. Labels, aliases and types describe it.
 
     Immutable, safe to share between threads. Build one with `from_triples`, `from_file`, `from_networkx` or `open`.
 
-    A copy is the graph itself. A graph that was opened from a folder is pickled as this folder as long as it holds the
-    graph, so that another process maps the same files; any other graph is pickled with all of its columns.
+    A copy is the graph itself. A graph that was opened from a folder is pickled as this folder as long as the folder
+    holds the graph, so that another process maps the same files. Any other graph is pickled with all of its columns.
 
     Attributes:
-        entities: The entity keys; the position of a key is its id in all arrays.
+        entities: The entity keys. The position of a key is its id in all arrays.
         relations: The relations.
         types: The types.
         names: All distinct labels and aliases.
         labels: The label of each entity: int32, shape (entities), ids of names.
-        relation_ids: How the source wrote each relation; None where that is its name.
+        relation_ids: How the source wrote each relation. None if that is its name.
         attribute_sets: The distinct sets of attributes of facts.
-        datatype_names: The datatypes and languages of all literals; None where no literal has one.
+        datatype_names: The datatypes and languages of all literals. None if no literal has one.
         edges: The triples by id, sorted by head, relation and tail: `edges[ids]` holds the ids of each, and
-            `edges.heads`, `edges.relations` and `edges.tails` those of all.
+            `edges.heads`, `edges.relations` and `edges.tails` hold the ids of all.
         adjacency: The triples by entity, both directions.
         duplicates: How many repeated triples were dropped on the way in.
         skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
-        text_relations: The relations whose tails are texts, even where they read like numbers or dates: an entity that
-            is a tail of these relations alone has no value.
-        prefixes: The IRI that each prefix of a key stands for; empty unless the graph was read from RDF.
+        text_relations: The relations whose tails are texts, even if they read like numbers or dates. An entity that is
+            a tail of such relations alone has no value.
+        prefixes: The IRI that each prefix of a key stands for. Empty unless the graph was read from RDF.
         type_ids: How the source wrote a type that has another name, by this name: {"film": "dbo:Film"}.
-        reading: What the source was understood to say, and what was left out.
+        reading: The reader's understanding of the source, and the parts that were left out.
     """
 
     def __init__(
@@ -83,7 +83,10 @@ class KnowledgeGraph(GraphConstructors):
         reading: Reading | None = None,
         type_ids: Mapping[str, str] | None = None,
     ) -> None:
-        """Take columns as `GraphBuilder.columns` or `open` made them; use a named constructor instead."""
+        """Take columns as `GraphBuilder.columns` or `open` made them.
+
+        Use a named constructor instead.
+        """
         self._columns = with_silent(columns)
         self._folder: Path | None = None
         self._saved_samples: RelationSamples | None = None
@@ -111,7 +114,9 @@ class KnowledgeGraph(GraphConstructors):
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeGraph:
-        """Open a folder that `save` wrote; the columns stay on disk and are mapped into memory.
+        """Open a folder that `save` wrote.
+
+        The columns stay on disk and are mapped into memory.
 
         Raises:
             GraphLoadError: If the folder holds no complete graph.
@@ -158,7 +163,10 @@ class KnowledgeGraph(GraphConstructors):
         return graph
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder that the graph was opened from, or the columns where it does not hold them any more."""
+        """Pickle the folder that the graph was opened from.
+
+        If the folder does not hold the graph any more, pickle the columns.
+        """
         if self._folder and saved_meta(self._folder, "graph").get("fingerprint") == self.fingerprint:
             return KnowledgeGraph._reopen, (self._folder, self.fingerprint)
         about = self.text_relations, self.prefixes, self.reading, self.type_ids
@@ -191,9 +199,11 @@ class KnowledgeGraph(GraphConstructors):
     # --- out --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write the graph to a folder, replacing what was saved there only when all is written.
+        """Write the graph to a folder.
 
-        An index that the folder holds stays if it is one of this graph; one of another graph is removed.
+        It replaces an earlier save only when all is written.
+
+        An index that the folder holds stays if it is one of this graph. An index of another graph is removed.
 
         Raises:
             FileWriteError: If another process writes there, the disk is full, or this user may not write there.
@@ -221,24 +231,26 @@ class KnowledgeGraph(GraphConstructors):
         entities: str | Path | None = None,
         on_loss: OnLoss = "raise",
     ) -> None:
-        """Write the graph to a file that other programs, and `from_file`, read; an earlier file is replaced at the end.
+        """Write the graph to a file that other programs read.
 
-        - "jsonl": facts, their sources, and all that is said of entities and relations. No text may be blank.
+        `from_file` reads it, too. An earlier file is replaced at the end.
+
+        - "jsonl": facts, their sources, and all statements about entities and relations. No text may be blank.
         - "graphml", "node-link" (`.json`): the same, but not which relations are `text_relations`.
         - "csv", "tsv", "parquet" (extra `arrow`): facts, in a row for each of their sources. TSV has no place for tabs
           and line breaks in texts.
         - "nt", "ttl", "rdf", and with sources "nq", "trig", "jsonld" (extra `rdf`): RDF. A name that is no IRI becomes
-          one that `from_rdf` reads as this name; so do the types that were called by a label. A prefix that is not well
-          known comes back from "ttl" and "trig" alone: `from_rdf` makes the same keys of the others with
+          one that `from_rdf` reads as this name, and so do the types that were called by a label. A prefix that is not
+          well known comes back from "ttl" and "trig" alone: `from_rdf` makes the same keys of the others with
           `prefixes=graph.prefixes`.
 
         Args:
             path: The file. `.gz` at the end of its name packs it.
-            format: How to write; None goes by the suffix.
-            entities: A second file for what a table of facts has no place for: `.csv`, `.tsv` and `.parquet` hold all
-                that is known of entities, `.jsonl` also the ids of relations and which of them
-                are `text_relations`.
-            on_loss: "raise" refuses to write a graph that holds more than the files can; "drop" leaves that out.
+            format: How to write. None goes by the suffix.
+            entities: A second file for data that a table of facts has no place for: `.csv`, `.tsv` and `.parquet` hold
+                all that is known of entities, `.jsonl` also the ids of relations and which of them are
+                `text_relations`.
+            on_loss: "raise" refuses to write a graph that holds more than the files can. "drop" leaves that out.
 
         Raises:
             InvalidArgumentError: If the files cannot hold the graph, or no format has this name or suffix.
@@ -257,9 +269,9 @@ cannot hold with on_loss="drop".
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return a MultiDiGraph that holds all but `text_relations`, as `from_networkx` takes it.
 
-        Nodes have "label", "aliases" and "types", and "datatype" where they have one. Edges have the relation as key
-        and as "relation", and "relation_id", "sources" and other attributes if they have some. A fact that is
-        stated several times, with other attributes, has several edges.
+        Nodes have "label", "aliases" and "types", and "datatype" if they have one. Edges have the relation as key and
+        as "relation", and "relation_id", "sources" and other attributes if they have some. A fact that is stated
+        several times, with other attributes, has several edges.
         """
         content, graph = GraphContent(self), nx.MultiDiGraph()
         for entity in content.entities():
@@ -271,33 +283,34 @@ cannot hold with on_loss="drop".
         return graph
 
     def with_changes(self, **changes: Unpack[Changes]) -> KnowledgeGraph:
-        """Return a new graph with some facts added and removed, and some entities described anew.
+        """Return a new graph with facts added and removed.
 
-        It holds the triples, labels, types and names that a graph made anew from its facts and descriptions holds. The
-        order differs: entities, relations and names that stay keep their order, and new ones come behind them. An
-        entity that is in no triple any more is gone, unless it has a label, an alias or a type, or was in no triple
-        before.
+        Some entities may get other descriptions, too.
 
-        Cost: a few passes over the columns and two sorts; 0.1 to 0.2 s of CPU for a million triples.
+        It holds the same triples, labels, types and names as a graph made from its facts and descriptions. The order
+        differs: entities, relations and names that stay keep their order, and new ones come behind them. An entity that
+        is in no triple any more is gone, unless it has a label, an alias or a type, or was in no triple before.
+
+        Cost: a few passes over the columns and two sorts, 0.1 to 0.2 s of CPU for a million triples.
 
         Args:
             added: Triples of texts, with relations by their ids ("P57") or names ("director"), or a graph, whose
-                descriptions, datatypes and sources come with its facts: its labels take the place of others, but for
-                those that were made from the end of an IRI; its aliases and types join them. Facts that are there
-                already are counted in `duplicates`. An IRI gets the key that the graph has for it, and a blank node of
-                RDF one that the graph lacks.
+                descriptions, datatypes and sources come with its facts. The labels of the graph take the place of
+                others, except labels that were made from the end of an IRI. Its aliases and types join them. Facts that
+                are there already are counted in `duplicates`. An IRI gets the key that the graph has for it, and a
+                blank node of RDF one that the graph lacks.
             removed: Triples of the graph, or a graph that holds them, without blank nodes of RDF. A triple that is
                 also added is in the new graph, without its earlier sources.
             labels: New labels by entity key.
-            aliases: The further names by entity key, in place of those it has.
-            types: The types by entity key, in place of those it has. A key that is in no triple becomes an entity.
+            aliases: The further names by entity key, in place of its present ones.
+            types: The types by entity key, in place of its present ones. A key that is in no triple becomes an entity.
             relation_labels: New labels of relations, by their ids or names.
             removed_sources: Sources that are left out, with the facts that are from no other source.
-            source: Where the added facts are from. A fact that is also given without a source stays when its
-                sources are removed.
+            source: The origin of the added facts. A fact that is also given without a source stays when its sources are
+                removed.
 
         Raises:
-            InvalidArgumentError: If a triple to remove is not in the graph, a label or alias is that of no entity or
+            InvalidArgumentError: If a triple to remove is not in the graph, a label or alias belongs to no entity or
                 relation, or no fact is from a source to remove.
 
         Example:
@@ -310,7 +323,10 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with any fact, name or type; computed once, and kept by `save`."""
+        """32 hexadecimal digits that change with any fact, name or type.
+
+        They are computed once, and `save` keeps them.
+        """
         return fingerprint(without_silent(self._columns), {})
 
     # --- questions of fact ------------------------------------------------------------------------------------------
@@ -332,7 +348,10 @@ cannot hold with on_loss="drop".
     def triples(
         self, head: str | None = None, relation: str | None = None, tail: str | None = None
     ) -> Iterator[Triple]:
-        """Yield the triples with the given head, relation and tail, by their ids; all of them by default."""
+        """Yield the triples with the given head, relation and tail, by their ids.
+
+        By default, it yields all of them.
+        """
         ids = self._triple_ids((head, relation, tail))
         for first in range(0, len(ids), TRIPLES_AT_ONCE):
             for start, kind, end in self.edges[ids[first : first + TRIPLES_AT_ONCE]].tolist():
@@ -349,19 +368,27 @@ cannot hold with on_loss="drop".
         return self.edges.find(*wanted)
 
     def triple(self, id: int) -> Triple:
-        """Return a triple by its id: its position among all, sorted by the ids of head, relation and tail."""
+        """Return a triple by its id.
+
+        The id is its position among all, sorted by the ids of head, relation and tail.
+        """
         head, relation, tail = self.edges.triple(int(id))
         return Triple(self.entities[head], self.relations[relation], self.entities[tail])
 
     def label(self, key: str) -> str:
-        """Return what an entity is called; its key where no label was given, or where it is not in the graph."""
+        """Return the label of an entity.
+
+        It is its key if no label was given, or if it is not in the graph.
+        """
         entity = self.entities.find(key)
         return key if entity < 0 else self.names[int(self.labels[entity])]
 
     def value(self, key: str) -> Value | None:
-        """Return what the label of an entity says as a date, number or truth value; None where it says none.
+        """Return the label of an entity read as a date, number or truth value.
 
-        The rules are those of `kg_retrievers.graph.values`. An entity that is a tail of `text_relations` alone has no
+        None if it is none.
+
+        The rules stand in `kg_retrievers.graph.values`. An entity that is a tail of `text_relations` alone has no
         value.
 
         Raises:
@@ -375,7 +402,7 @@ cannot hold with on_loss="drop".
         return self.entity_value(self._id_of(key))
 
     def entity_value(self, entity: int) -> Value | None:
-        """Return what the label of an entity, given by its id, says as a value."""
+        """Return the value in the label of an entity, given by its id."""
         if self._texts[entity]:
             return None
         label, datatypes = self.names[int(self.labels[entity])], self.datatype_names
@@ -384,7 +411,10 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def relation_samples(self) -> RelationSamples:
-        """What each relation joins: how many facts and entities, and some of them; a large graph keeps it saved."""
+        """Samples of the ends of each relation.
+
+        They count its facts and entities, and hold some of them. A large graph keeps them saved.
+        """
         return self._saved_samples or RelationSamples.of_adjacency(self.adjacency, len(self.relations))
 
     @cached_property
@@ -396,7 +426,10 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def lazy_values(self) -> ValueColumns:
-        """The values of labels; call `read` for the entities whose values are needed."""
+        """The values of labels.
+
+        Call `read` for the entities whose values are needed.
+        """
         return ValueColumns(self)
 
     @cached_property
@@ -412,7 +445,9 @@ cannot hold with on_loss="drop".
         return found
 
     def datatype(self, key: str) -> str | None:
-        """Return the datatype of a literal, as "xsd:date", or its language, as "@en"; None if it has neither.
+        """Return the datatype of a literal, such as "xsd:date", or its language, such as "@en".
+
+        None if it has neither.
 
         Raises:
             InvalidArgumentError: If the graph has no such entity.
@@ -424,7 +459,9 @@ cannot hold with on_loss="drop".
         return None if kind == NONE else self.datatype_names[kind]
 
     def relation_id(self, name: str) -> str:
-        """Return how the source wrote a relation, as "P57" where it is called "director"; its name where they are one.
+        """Return how the source wrote a relation.
+
+        An example is "P57" for a relation called "director". It is its name if they are one.
 
         Raises:
             InvalidArgumentError: If the graph has no such relation.
@@ -451,7 +488,9 @@ cannot hold with on_loss="drop".
         return list(dict.fromkeys(map(str, self.attribute_sets.values(SOURCE).values())))
 
     def attributes(self, triple: Sequence[str]) -> list[dict[str, AttributeValue]]:
-        """Return the sets of attributes of a fact, one for each time that it is stated otherwise; empty if none is.
+        """Return the sets of attributes of a fact.
+
+        There is one for each time that it is stated otherwise. It is empty if there is none.
 
         Raises:
             InvalidArgumentError: If the graph has no such triple.
@@ -467,16 +506,21 @@ cannot hold with on_loss="drop".
         return [self.attribute_sets.read(id) for id in self.attribute_set_ids(int(ids[0]))]
 
     def triple_id(self, triple: Sequence[str]) -> int:
-        """Return the id of a triple: its place among all; -1 if it is not in the graph."""
+        """Return the id of a triple, or -1 if it is not in the graph.
+
+        The id is its place among all.
+        """
         ids = self._triple_ids(triple)
         return int(ids[0]) if len(ids) else -1
 
     def attribute_set_ids(self, triple: int) -> list[int]:
-        """Return the ids of the sets of attributes of a fact, given by the id of its triple."""
+        """Return the attribute set ids of a fact, given by its triple's id."""
         return self._row("triple_attributes", triple) if len(self.attribute_sets.texts) else []
 
     def sources(self, triple: Sequence[str]) -> list[str]:
-        """Return where a fact is from: the named graphs, files or documents that it came with; empty if there are none.
+        """Return the origins of a fact.
+
+        These are the named graphs, files or documents that it came with. It is empty if there are none.
 
         Raises:
             InvalidArgumentError: If the graph has no such triple.
@@ -490,15 +534,15 @@ cannot hold with on_loss="drop".
 
         It holds nothing of the other facts: an entity, a relation or a name that only they have is not in it.
 
-        Cost: that of a graph of the facts that stay, and a pass over all.
+        Cost: the cost of a graph of the facts that stay, and a pass over all.
 
         Args:
-            where: What is wanted of each attribute: a value, `{"tenant": "a"}`; one of several, `{"tenant": ["a"]}`;
-                comparisons, `{"confidence": {">=": 0.5}}`; or `{"deleted": None}` for none, also as one of several.
-                Texts are compared by each letter, dates by their days. Of a list one value must be as wanted.
+            where: The condition on each attribute: a value, `{"tenant": "a"}`, one of several, `{"tenant": ["a"]}`,
+                comparisons, `{"confidence": {">=": 0.5}}`, or `{"deleted": None}` for none, also as one of several.
+                Texts are compared by each letter, dates by their days. Of a list one value must satisfy the condition.
             as_of: A day on which the facts hold: "valid_from" is not after it, and "valid_to" not before it. Facts
-                without one of these have no such limit.
-            validity: The names of these two attributes.
+                without one of them have no such limit.
+            validity: The names of the two attributes that give the validity.
 
         Raises:
             InvalidArgumentError: If no fact has such an attribute, it cannot be compared so, or no fact stays.
@@ -526,11 +570,17 @@ cannot hold with on_loss="drop".
         return [] if id < 0 else [self.entities[entity] for entity in self.name_entities(id)]
 
     def name_entities(self, name: int) -> list[int]:
-        """Return the ids of the entities with a name, given by its id in `names`; ascending."""
+        """Return the ids of the entities with a name, ascending.
+
+        The name is given by its id in `names`.
+        """
         return self._row("name_entities", name)
 
     def entities_of_names(self, names: Array) -> tuple[Array, Array]:
-        """Return the ids of the entities with some names, name after name, and how many entities each name has."""
+        """Return the ids of the entities with some names, name after name.
+
+        Also return how many entities each name has.
+        """
         return self._rows("name_entities", names)
 
     def entity_types(self, entity: int) -> list[int]:
@@ -538,12 +588,18 @@ cannot hold with on_loss="drop".
         return self._row("entity_types", entity)
 
     def type_entities(self, kind: int) -> Array:
-        """Return the ids of the entities of a type, given by its id in `types`; ascending, int32."""
+        """Return the ids of the entities of a type, int32, ascending.
+
+        The type is given by its id in `types`.
+        """
         return self._rows("type_entities", np.array([kind]))[0]
 
     @cached_property
     def types_below(self) -> dict[str, frozenset[int]]:
-        """Each type, also one of no entity, with the ids of itself and those below it, by `rdfs:subClassOf` or P279."""
+        """The types below each type, by `rdfs:subClassOf` or P279.
+
+        Each type, also one of no entity, comes with the ids of itself and the types below it.
+        """
         below = {name: {number} for number, name in enumerate(self.types)}
         facts = [fact for name in self._wider_relations for fact in self.triples(relation=name)]
         keys = {key for fact in facts for key in (fact.head, fact.tail)}
@@ -555,7 +611,10 @@ cannot hold with on_loss="drop".
         return {name: frozenset(ids) for name, ids in below.items()}
 
     def are_classes(self, keys: Sequence[str]) -> bool:
-        """Return whether entities stand for types: all their facts are of `rdfs:subClassOf`, and there are some."""
+        """Tell whether entities stand for types.
+
+        All their facts are of `rdfs:subClassOf`, and there are some.
+        """
         wider = self._wider_relations
         known = [key for key in keys if wider and key in self.entities]
         facts = [fact for key in known for fact in chain(self.triples(head=key), self.triples(tail=key))]
@@ -568,11 +627,14 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def untyped(self) -> Array:
-        """The ids of the entities without type; int64, ascending."""
+        """The ids of the entities without type: int64, ascending."""
         return np.flatnonzero(np.diff(self._columns["entity_types.indptr"]) == 0)
 
     def schema(self) -> Schema:
-        """Count relations, types, datatypes and sources, and say which types and values each relation joins."""
+        """Count relations, types, datatypes and sources.
+
+        Also say which types and values each relation joins.
+        """
         return self._schema
 
     @cached_property
@@ -580,7 +642,7 @@ cannot hold with on_loss="drop".
         return schema_of(self)
 
     def types_among(self, entities: Array) -> list[int]:
-        """Return the ids of the types of some entities, given by id; ascending."""
+        """Return the ids of the types of some entities, given by id, ascending."""
         found: list[int] = np.unique(self._rows("entity_types", entities)[0]).tolist()
         return found
 

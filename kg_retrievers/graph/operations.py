@@ -1,4 +1,7 @@
-"""What a pattern asks beyond its triples: conditions on its unknowns, and one operation on what it finds."""
+"""Define conditions and operations of patterns.
+
+They go beyond a pattern's triples: conditions on its unknowns, and one operation on its results.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ from kg_retrievers.errors import PatternError
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.values import Comparison, Value, read_value
 
-#: What a condition is compared with: a text, a number or a truth value.
+#: The literal of a condition: a text, a number or a truth value.
 Scalar: TypeAlias = str | int | float | bool
 
-#: How an unknown is compared with what a condition says.
+#: The comparison of an unknown with the literal of a condition.
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "between", "contains", "in"]
 
-#: What is asked of the things found.
+#: The request about the things found.
 OperationKind: TypeAlias = Literal[
     "list", "count", "exists", "max", "min", "sum", "mean", "range", "order", "share", "table", "compare",
     "connect", "describe", "common", "differ", "overview",
@@ -45,7 +48,7 @@ AROUND = frozenset[OperationKind](["connect", "describe", "common", "differ", "o
 #: Those that give each group a result of its own.
 GROUPED = frozenset[OperationKind](["list", "count", "max", "min", "sum", "mean", "range"])
 
-#: How many unknowns `by` has: the least and the most; none for the kinds that are not here.
+#: How many unknowns `by` has: the least and the most. Kinds that are not here have none.
 _BY: Mapping[OperationKind, tuple[int, int]] = {
     **dict.fromkeys(("max", "min", "order", "sum", "mean", "range"), (1, 1)),
     "compare": (2, 2),
@@ -112,10 +115,13 @@ Name = Annotated[str, AfterValidator(_checked_name)]
 
 
 class Written:
-    """What is written as plain data, and read again."""
+    """An object that is written as plain data, and read again."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary that `from_dict` reads back; fields with their defaults are left out."""
+        """Return a JSON-safe dictionary that `from_dict` reads back.
+
+        Fields with their defaults are left out.
+        """
         data: dict[str, Any] = _adapter(type(self)).dump_python(self, mode="json", exclude_defaults=True)
         return data
 
@@ -136,16 +142,16 @@ class Written:
 @raises_pattern_errors
 @dataclass(frozen=True, config=CONFIG)
 class Condition(Written):
-    """What an unknown node of a pattern must satisfy.
+    """The condition on an unknown node of a pattern.
 
     Args:
         unknown: The name of the unknown.
-        operator: "=" to ">=" compare values as `kg_retrievers.graph.values` says; "between" includes both ends;
-            "contains" looks for a text in its names, whatever their case; "in" says that it is one of some entities.
-        value: A text, number or truth value; for "between" two of them, for "in" the names or keys of entities.
+        operator: "=" to ">=" compare values as `kg_retrievers.graph.values` says. "between" includes both ends.
+            "contains" looks for a text in its names, whatever their case. "in" says that it is one of some entities.
+        value: A text, number or truth value. For "between" it is two of them, for "in" the names or keys of entities.
 
     Raises:
-        PatternError: If the operator is none of these, or the value does not fit it.
+        PatternError: If there is no such operator, or the value does not fit it.
 
     Example:
         >>> Condition("year", "<", 1970).to_dict()
@@ -186,53 +192,54 @@ class Condition(Written):
 
     @property
     def literals(self) -> tuple[Value, ...]:
-        """What the condition compares with, read as values."""
+        """The literals of the condition, read as values."""
         return tuple(map(literal_value, self.value if isinstance(self.value, tuple) else (self.value,)))
 
 
 @raises_pattern_errors
 @dataclass(frozen=True, config=CONFIG)
 class Operation(Written):
-    """What is asked of the things that a pattern finds.
+    """The request about the things that a pattern finds.
 
-    - "list": the targets themselves, as without an operation. With `comparison` and `number`: those that have so many
-      `by`, as in "at least two".
+    - "list": the targets themselves, as without an operation. With `comparison` and `number`, it is the targets that
+      have so many `by`, such as in "at least two".
     - "count": how many different targets there are.
     - "exists": whether there is a match.
     - "max", "min": the targets with the greatest or least `by`.
     - "sum", "mean": of all different values of `by` of each target. "range": the least and the greatest of them.
-    - "order": the targets by falling `by`, or by rising with `descending=False`; the first `limit` after the first
-      `offset`, and those that tie with the last of these.
-    - "share": how many percent of the entities of a type, or of those that fulfil the first triples, are targets. With
-      `by`: of those that have any `by`, whether or not it satisfies its conditions.
-    - "table": what some unknowns `by` are together, one row for each combination.
+    - "order": the targets by falling `by`, or by rising with `descending=False`. It gives the first `limit` after the
+      first `offset`, and all that tie with the last one.
+    - "share": how many percent of the entities of a type, or of the entities that fulfil the first triples, are
+      targets. With `by`, only entities that have any `by` count, whether or not it satisfies its conditions.
+    - "table": the combinations of some unknowns `by`, one row for each combination.
     - "compare": whether the first of two unknowns `by` is, as `comparison` says, above, below or equal to the second.
 
     The others are about entities that stand alone in the pattern, and all of their facts:
 
     - "connect": the shortest chains of facts that join them, at most `limit`, of at most `max_hops` facts. With a
       target: only chains through such a thing.
-    - "describe": the facts of one entity, the most telling first; at most `limit`.
+    - "describe": the facts of one entity, the most telling first, at most `limit`.
     - "common", "differ": the facts that two entities share, or the relations in which they differ.
-    - "overview": the types of the graph with the number of their entities; with a target, the relations of its type.
+    - "overview": the types of the graph with the number of their entities. With a target, it is the relations of its
+      type.
 
     Args:
-        kind: One of these.
+        kind: One of the kinds above.
         by: The unknowns that are compared, or counted for each target.
         of: Whether the "value" of `by` is taken, or the "count" of different ones for each target.
         comparison: For "compare", and for "list" with a `number`.
         number: How many `by` a target of "list" has, as `comparison` says.
-        limit: The most targets, chains or facts; None for all targets, or the default number of the others.
+        limit: The most targets, chains or facts. None for all targets, or the default number of chains or facts.
         descending: Whether "order" begins with the greatest.
-        group: An unknown of which each entity has a result of its own; the value is then a table.
+        group: An unknown of which each entity has a result of its own. The value is then a table.
         period: The span of time by which dates of the group are put together: "year" has a result for each year.
         offset: How many targets "order" passes over: 1 for the second.
         max_hops: The most facts of a chain, from 1 to `MAX_CHAIN`.
         whole: For "share", the type of the entities of which the targets are a part, or how many of the first triples
-            all of them fulfil; None for the type of the target.
+            all of them fulfil. None for the type of the target.
 
     Raises:
-        PatternError: If the kind is none of these, or lacks what it needs.
+        PatternError: If there is no such kind, or it lacks an unknown or a value that it needs.
 
     Example:
         >>> Operation("max", by=("height",)).to_dict()
@@ -253,7 +260,7 @@ class Operation(Written):
     whole: Name | Annotated[StrictInt, Field(ge=1)] | None = None
 
     def __post_init__(self) -> None:
-        """Check that the kind has what it needs."""
+        """Check that the kind has all that it needs."""
         compares_number = self.kind == "list" and self.number is not None
         least, most = (1, 1) if compares_number else _BY.get(self.kind, (0, 0))
         if not least <= len(self.by) <= most:
@@ -286,7 +293,9 @@ class Operation(Written):
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """Read what `to_dict` wrote, or a person or model; a text is its kind.
+        """Read the output of `to_dict`, or of a person or model.
+
+        A text is its kind.
 
         Raises:
             PatternError: If a key is unknown, or a value has the wrong shape.

@@ -1,4 +1,7 @@
-"""Parts of a graph that stays in its database: what one question needs, and what reads it."""
+"""Define parts of a graph that stays in its database.
+
+A part is the facts for one question. The module also defines its reader.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ MOST_FACTS, MOST_OF_NAME, TIMEOUT = 1000, 100, 30.0
 
 
 class Said(NamedTuple):
-    """What a database says of a fact in addition to its head, relation and tail.
+    """A database's further statements about a fact.
+
+    They go beyond its head, relation and tail.
 
     Args:
         attributes: Its sets of attributes, as `kg_retrievers.graph.attributes.attribute_set` writes them.
@@ -40,8 +45,8 @@ class Facts(NamedTuple):
         triples: The facts in stored direction, each once, sorted by head, relation and tail.
         truncated: True if there are more facts than were asked for.
         entities: Descriptions that came with the facts, sorted by key: of entities that were asked about, perhaps of
-            others. `describe` tells of those that are not among them.
-        said: What else is said of facts.
+            others. `describe` gives the others.
+        said: The further statements about facts.
     """
 
     triples: list[Triple]
@@ -55,7 +60,7 @@ class StoredEntity(NamedTuple):
 
     Args:
         key: Its key.
-        label: Its label; the key where it has none.
+        label: Its label, or the key if it has none.
         aliases: Its further names.
         types: Its types.
     """
@@ -67,11 +72,12 @@ class StoredEntity(NamedTuple):
 
 
 class EntityPage(NamedTuple):
-    """Some entities of a graph, and where the next ones begin.
+    """Some entities of a graph, and the start of the next ones.
 
     Args:
-        entities: The entities, each once, sorted by key; fewer than were asked for, perhaps, on any page.
-        position: What `entities_after` takes to read on, in this process or another; None if these are the last ones.
+        entities: The entities, each once, sorted by key. Any page may hold fewer than were asked for.
+        position: The argument of `entities_after` to read on, in this process or another. None if these are the last
+            ones.
     """
 
     entities: list[StoredEntity]
@@ -81,18 +87,21 @@ class EntityPage(NamedTuple):
 #: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
 MAX_TIMEOUT = 24 * 3600.0
 
-#: What to do about a query that was stopped.
+#: The remedy for a query that was stopped.
 RAISE_TIMEOUT = {
     "hint_python": "Make it smaller, or raise timeout.",
     "hint_shell": "Make it smaller, or give it longer: --field timeout=SECONDS.",
 }
 
-#: What UTF-8 cannot write: no database has it.
+#: The characters that UTF-8 cannot write. No database has them.
 HALVES = re.compile(r"[\ud800-\udfff]")
 
 
 class Queries(Protocol):
-    """Reads parts of a graph by queries of one language, as `PartReader` does without a timeout of its own."""
+    """Read parts of a graph by queries of one language.
+
+    It is like `PartReader`, without a timeout of its own.
+    """
 
     def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
         """Read the facts of some entities."""
@@ -114,13 +123,15 @@ class Queries(Protocol):
 
 
 class PartReader(Immutable, ABC):
-    """Reads parts of a graph, each by a few queries that only read, of which the rows are bounded.
+    """Reads parts of a graph, each by a few bounded queries.
+
+    The queries only read, and their rows are bounded.
 
     The entities of equal keys are one entity, as in `KnowledgeGraph`. Results are the same each time while the database
     does not change. If there are more facts than `limit`, the first ones in the order of the database are read.
 
     Args of all methods:
-        limit: The most facts, 1 or more; one more is fetched, to know whether there are more.
+        limit: The most facts, 1 or more. One more is fetched, to know whether there are more.
         timeout: How many seconds all queries of the call may take together, above 0.
 
     All methods raise what `Executor.run` raises, never a part of an answer instead.
@@ -131,11 +142,17 @@ class PartReader(Immutable, ABC):
 
     @abstractmethod
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
-        """Return the names of relations as they stand in triples, sorted; `refresh` reads them anew."""
+        """Return the names of relations as they stand in triples, sorted.
+
+        `refresh` reads them again.
+        """
 
     @abstractmethod
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many facts there are; None if the database would look at all of them to count."""
+        """Return how many facts there are.
+
+        None if the database would look at all of them to count.
+        """
 
     @abstractmethod
     def _queries(self, timeout: float) -> Queries:
@@ -167,8 +184,8 @@ class PartReader(Immutable, ABC):
         """Read the facts whose head or tail is one of some entities.
 
         Args:
-            keys: The keys of the entities; those that are not in the database have no facts.
-            relations: The relations that the facts may have; None for any. The database may lack some.
+            keys: The keys of the entities. Keys that are not in the database have no facts.
+            relations: The relations that the facts may have. None for any. The database may lack some.
             limit: The most facts.
             timeout: The most seconds.
         """
@@ -183,7 +200,7 @@ class PartReader(Immutable, ABC):
             return self._queries(timeout).facts_between(wanted, limit)
 
     def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
-        """Describe those of the entities that the database has, sorted by key."""
+        """Describe the entities that the database has, sorted by key."""
         wanted = self._checked("describe", keys, 1)
         with self._within(timeout, "describe"):
             return self._queries(timeout).describe(wanted)
@@ -191,9 +208,12 @@ class PartReader(Immutable, ABC):
     def entities_named(
         self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
     ) -> dict[str, list[str]]:
-        """Return the keys of the entities whose key, label or alias is exactly one of some names.
+        """Return the keys of the entities that have one of some names exactly.
 
-        For each of the names, in their order, the keys are sorted; the first `limit` of them, if there are more.
+        A name is a key, a label or an alias.
+
+        For each of the names, in their order, the keys are sorted. If there are more than `limit`, the first `limit`
+        are returned.
 
         Cost in Cypher: the index of each label's key and of its property of labels. Without an index, and for aliases,
         it is a pass over the nodes of the label.
@@ -204,15 +224,17 @@ class PartReader(Immutable, ABC):
         return {name: found.get(name, []) for name in dict.fromkeys(names)}
 
     def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
-        """Read some facts of each of some relations, those that the database finds first.
+        """Read some facts of each of some relations.
+
+        They are the facts that the database finds first.
 
         Args:
-            relations: The relations; the database may lack some.
+            relations: The relations. The database may lack some.
             count: The most facts of each relation, 1 or more.
             timeout: The most seconds.
 
         Returns:
-            The facts; truncated if there are more of any of the relations.
+            The facts, truncated if there are more of any of the relations.
         """
         wanted = self._checked("sample_facts", relations, count)
         with self._within(timeout, "sample_facts"):
@@ -221,10 +243,10 @@ class PartReader(Immutable, ABC):
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         """Read a page of all entities.
 
-        What is added or removed meanwhile may be on a page or not; all else is on one page exactly.
+        An entity that is added or removed meanwhile may be on a page or not. All others are on one page exactly.
 
         Args:
-            position: Where the page begins: the position of the page before, or "" for the first one.
+            position: The start of the page: the position of the page before, or "" for the first one.
             page_size: The most entities, 1 or more.
             timeout: The most seconds.
         """
@@ -233,7 +255,7 @@ class PartReader(Immutable, ABC):
             return self._queries(timeout).entities_after(position, page_size)
 
     def _checked(self, what: str, texts: Sequence[str], limit: int) -> list[str]:
-        """Return texts each once, without those that no database holds."""
+        """Return texts each once, without texts that no database holds."""
         who = f"{type(self).__name__}.{what}"
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise InvalidArgumentError(f"{who}: wanted a list of texts, got {texts!r:.200}.")
@@ -242,7 +264,9 @@ class PartReader(Immutable, ABC):
 
 
 def executor_of(source: Any, who: str, method: str) -> Any:
-    """Return an executor as it is, and a `Neo4jExecutor` for a driver of neo4j or a store that holds one.
+    """Return an executor as it is, or a `Neo4jExecutor` for a driver of neo4j.
+
+    A store that holds a driver will do, too.
 
     Such stores are LangChain's `Neo4jGraph` and LlamaIndex's `Neo4jPropertyGraphStore`, or the index of one. Keys are
     "key", "id", "name" or "title", the first that the nodes of a label have.
@@ -270,7 +294,10 @@ def executor_of(source: Any, who: str, method: str) -> Any:
 
 
 def driver_of(source: Any) -> Any:
-    """Return the driver of neo4j that something is or holds; None if it has none."""
+    """Return the driver of neo4j that an object is or holds.
+
+    None if it has none.
+    """
     store = getattr(source, "property_graph_store", source)
     held = (store, getattr(store, "_driver", None))
     return next((one for one in held if hasattr(one, "session") and hasattr(one, "execute_query")), None)

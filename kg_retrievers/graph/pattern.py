@@ -1,12 +1,15 @@
-"""Pattern: the small graph that a question asks for, and whether its walks may return to an entity that it names.
+"""Define `Pattern`, the small graph that a question asks for.
+
+The module also decides whether its walks may return to an entity that it names.
 
 One rule for returning serves the matcher, Cypher and relation paths:
 
-1. What the pattern states decides (`Pattern.revisits`), by whoever wrote it or by the answers of examples.
-2. Else a walk may not return where words of the question exclude the entity, as in "What else did they direct?", or
-   where it has both a forward and a backward step, as one to the other films of a director. Any other walk may, as one
-   to the parents of a child.
-3. Where only one of these two reasons holds and nothing is found, the search is repeated and the walk may return.
+1. The pattern's own statement decides (`Pattern.revisits`), from the writer of the pattern or from the answers of
+   examples.
+2. Else a walk may not return if words of the question exclude the entity, such as in "What else did they direct?", or
+   if it has both a forward and a backward step, such as a walk to the other films of a director. Any other walk may,
+   such as a walk to the parents of a child.
+3. If only one of the two reasons in 2 holds and nothing is found, the search is repeated and the walk may return.
 """
 
 from __future__ import annotations
@@ -36,9 +39,9 @@ class Known:
     """A node or relation of a pattern that is known by its text.
 
     Args:
-        text: What it is called, as a person would write it.
+        text: Its name, as a person would write it.
         type: The type a node should have, or None.
-        entity: The key of the entity, when the node is already linked; then nothing else can match it.
+        entity: The key of the entity, when the node is already linked. Then nothing else can match it.
     """
 
     text: str
@@ -63,7 +66,10 @@ Term = Known | Unknown
 
 
 def _term(value: object) -> Term:
-    """Return a term; a text is a known one, and an object as `to_dict` writes it is read."""
+    """Return a term.
+
+    A text becomes a known one, and an object as `to_dict` writes it is read.
+    """
     if isinstance(value, str):
         value = Known(value)
     elif isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
@@ -100,7 +106,9 @@ class PatternTriple(NamedTuple):
 @raises_pattern_errors
 @pydantic_dataclass(frozen=True, config=CONFIG)
 class FactAttribute(Written):
-    """An attribute of the fact that fits a triple of a pattern: its value is an unknown, but not an entity.
+    """An attribute of the fact that fits a triple of a pattern.
+
+    Its value is an unknown, but not an entity.
 
     Conditions, the target and the operation of the pattern name it as they name other unknowns. Attributes of one
     triple come from one statement of the fact, such as one of two relationships.
@@ -108,8 +116,8 @@ class FactAttribute(Written):
     Args:
         triple: The number of the triple, from 0.
         name: The name of the attribute in the graph.
-        unknown: The name of the unknown; equal names are equal values.
-        optional: Whether a fact without it fits, too; then conditions on it hold.
+        unknown: The name of the unknown. Equal names are equal values.
+        optional: Whether a fact without it fits, too. Then conditions on it hold.
 
     Example:
         >>> FactAttribute(0, "role", "role").to_dict()
@@ -123,7 +131,10 @@ class FactAttribute(Written):
 
 
 class PatternParts(TypedDict, total=False):
-    """The parts of a pattern besides its triples, as `Pattern.of` takes them: texts are known terms."""
+    """The parts of a pattern except its triples, as `Pattern.of` takes them.
+
+    Texts are known terms.
+    """
 
     target: str | None
     different: Iterable[Sequence[Term | str]]
@@ -148,42 +159,44 @@ class PatternParts(TypedDict, total=False):
 class Pattern(Written):
     """The small graph that a question asks for.
 
-    The class, never the text, says whether a term is known, so a film may be called "Unknown".
-    In `to_dict` a known term without type or entity is a string, any other an object with the key "known" or "unknown".
-    Equal terms are the same node; a plain string stands for `Known(string)`; a repeated triple counts once.
-    Source, confidence and the fields `unplaced` to `truncated` do not count for equality.
+    The class, never the text, says whether a term is known, so a film may be called "Unknown". In `to_dict` a known
+    term without type or entity is a string, any other an object with the key "known" or "unknown". Equal terms are the
+    same node, a plain string stands for `Known(string)`, and a repeated triple counts once. Source, confidence and the
+    fields `unplaced` to `truncated` do not count for equality.
 
     Args:
         triples: The edges, `(head, relation, tail)`.
         target: The name of the unknown node that is asked for, or None.
         different: Pairs of nodes that must not be the same entity.
-        revisits: Whether an unknown may be an entity that the pattern names, as the other parent of one's child is not;
-            None leaves it to the retriever.
-        directed: Whether the directions of the triples count; None leaves it to the retriever, and with an operation
-            they count, except for a triple that can only be meant the other way round.
+        revisits: Whether an unknown may be an entity that the pattern names. For example, the other parent of one's
+            child is not. None leaves it to the retriever.
+        directed: Whether the directions of the triples count. None leaves it to the retriever. With an operation they
+            count then, except for a triple that can only be meant the other way round.
         typed: Whether a type means this very type: no entity of another one answers, and one without types only if no
             entity of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
-        source: Who wrote the pattern: "examples", "question-forms", "zero-shot", "llm", or None; "chosen" if a language
-            model chose it.
-        confidence: How likely the answers of the pattern are right, in [0, 1]; None if nobody can tell.
-        conditions: What its unknowns must satisfy, all of them.
-        absent: Triples that must not be in the graph (negation as failure: what the graph lacks is taken to be false).
-            Those that share an unknown which no other triple has are absent together, as "no prize of this country";
-            such a group names one unknown of the other triples. A known text in them stands for any entity called so.
-        operation: What is asked of the things found; None for the things themselves.
+        source: Who wrote the pattern: "examples", "question-forms", "zero-shot", "llm", or None. It is "chosen" if a
+            language model chose it.
+        confidence: How likely the answers of the pattern are right, in [0, 1]. None if nobody can tell.
+        conditions: The conditions on its unknowns, all of which must hold.
+        absent: Triples that must not be in the graph (negation as failure: facts that the graph lacks are taken to be
+            false). Triples that share an unknown which no other triple has are absent together, such as "no prize of
+            this country". Such a group names one unknown of the other triples. A known text in them stands for any
+            entity called so.
+        operation: The request about the things found. None for the things themselves.
         alone: Nodes that stand in no triple: all things of a type, as in "how many ports are there", or the entities
             that an operation describes, compares or connects.
         unplaced: The words of the question that the pattern does not cover.
         nearest: The relations that came nearest to the question, the nearest first.
-        lacking: What the question asks for and an entity that it names lacks, while others have it, as clauses.
+        lacking: Clauses on things that the question asks for and an entity that it names lacks, while others have them.
         truncated: Whether a limit cut the facts that it was generated from, so that another one may fit better.
         attributes: Attributes of facts that it asks for, or limits by conditions.
 
     Raises:
-        PatternError: If the pattern has no triples and no nodes or too many parts, a term is empty, a relation has a
-            type or an entity, `target` or what a condition, an operation or `different` names does not occur in it, a
-            node stands alone without an operation for it, a group of absent triples does not name exactly one of
-            its unknowns, or forms a cycle, or an attribute is of a triple that it lacks.
+        PatternError: If the pattern has no triples and no nodes or too many parts, if a term is empty, or if a relation
+            has a type or an entity. Also if the `target` does not occur in it, or a name in a condition, an operation
+            or `different` does not. Also if a node stands alone without an operation for it, if a group of absent
+            triples does not name exactly one of its unknowns or forms a cycle, or if an attribute is of a triple that
+            it lacks.
 
     Example:
         >>> Pattern.of(("Her", "directed by", Unknown("director")), target="director").to_dict()
@@ -269,7 +282,7 @@ class Pattern(Written):
             )
 
     def _check_operations(self, unknown: Sequence[str], named: Sequence[str]) -> None:
-        """Check what conditions and the operation name."""
+        """Check the names in conditions and the operation."""
         for condition in self.conditions:
             if condition.unknown not in named:
                 raise PatternError(
@@ -320,7 +333,10 @@ class Pattern(Written):
         return tuple(dict.fromkeys(node for node in ends if node not in nodes))
 
     def absent_groups(self) -> list[tuple[PatternTriple, ...]]:
-        """Return the absent triples that are absent together: those that share an unknown of no other triple."""
+        """Return the absent triples in groups.
+
+        Triples that share an unknown of no other triple are absent together.
+        """
         own = {node for node in self._absent_nodes() if isinstance(node, Unknown)}
         groups: list[tuple[PatternTriple, ...]] = []
         for triple in self.absent:
@@ -332,7 +348,10 @@ class Pattern(Written):
 
     @classmethod
     def of(cls, *triples: Sequence[Term | str], **parts: Unpack[PatternParts]) -> Pattern:
-        """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
+        """Build a pattern by hand from `(head, relation, tail)`.
+
+        Strings stand for known terms.
+        """
         return cls(triples=triples, **parts)  # type: ignore[arg-type] # texts become terms
 
     @cached_property
@@ -379,14 +398,14 @@ class Revisits(NamedTuple):
 
 
 def decide_revisits(pattern: Pattern, question: str = "") -> Revisits:
-    """Decide whether an unknown of a pattern may be an entity that the pattern names.
+    """Decide whether an unknown may be an entity that the pattern names.
 
     The walks of a pattern lead from its known nodes over its unknown ones. Two steps of which one has an unknown
     relation count as a forward and a backward one.
 
     Args:
         pattern: The pattern.
-        question: Its question; the names that the pattern knows do not count as words.
+        question: Its question. The names that the pattern knows do not count as words.
 
     Example:
         >>> by, child = Unknown("director"), Unknown("child")
@@ -405,7 +424,7 @@ def decide(stated: bool | None, *, excluded: bool, turning: bool) -> Revisits:
     """Decide whether a walk may return to the entity from which it starts.
 
     Args:
-        stated: What whoever wrote the walk says, or None.
+        stated: The statement of the writer of the walk, or None.
         excluded: Whether words of the question exclude the entity.
         turning: Whether the walk has both a forward and a backward step.
     """
@@ -415,11 +434,11 @@ def decide(stated: bool | None, *, excluded: bool, turning: bool) -> Revisits:
 
 
 def excludes_named(question: str, names: Iterable[str] = ()) -> bool:
-    """Tell whether the words of a question exclude the entities that it names from the answers.
+    """Tell whether a question's words exclude its entities from the answers.
 
     Args:
         question: The question.
-        names: The names of these entities, whose own words do not count.
+        names: The names of the entities, whose own words do not count.
 
     Example:
         >>> excludes_named("Who else directed Her?"), excludes_named("Who directed The Other?", ["The Other"])
@@ -440,12 +459,15 @@ def turns(backward: Sequence[bool]) -> bool:
     return any(backward) and not all(backward)
 
 
-#: Where a walk of a pattern is: at a node, by an edge, with the directions of its steps so far.
+#: The state of a walk of a pattern: at a node, by an edge, with the directions of its steps so far.
 _Place = tuple[Term, int, frozenset[bool]]
 
 
 def _turns_somewhere(pattern: Pattern) -> bool:
-    """Tell whether a walk from a known node over unknown ones, which never goes straight back, has both directions."""
+    """Tell whether a walk from a known node has both directions.
+
+    The walk goes over unknown nodes, and never straight back.
+    """
     known: list[_Place] = [(node, -1, frozenset()) for node in pattern.nodes if isinstance(node, Known)]
     waiting, seen = deque(known), set(known)
     while waiting:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RelationSchema:
-    """What one relation joins.
+    """The ends of one relation.
 
     Attributes:
         relation: Its name.
         triples: The number of its triples.
         head_types: The types seen at its heads, sorted.
         tail_types: The types seen at its tails, sorted.
-        least: The least of its tails as text, where most of them are numbers or dates; else None.
+        least: The least of its tails as text, if most of them are numbers or dates. Otherwise None.
         greatest: The greatest of them.
     """
 
@@ -45,12 +45,11 @@ class Schema:
     Attributes:
         entities: The number of entities.
         triples: The number of triples.
-        relations: What each relation joins, by falling number of triples.
+        relations: The ends of each relation, by falling number of triples.
         types: The number of entities of each type, the most frequent first.
-        datatypes: The number of literals of each datatype or language, the most frequent first; empty where none has
-            one.
-        sources: The number of triples from each source, the most frequent first; empty where none has one.
-        attributes: The number of triples with each other attribute, by name; empty if none has any.
+        datatypes: The number of literals of each datatype or language, the most frequent first. Empty if none has one.
+        sources: The number of triples from each source, the most frequent first. Empty if none has one.
+        attributes: The number of triples with each other attribute, by name. Empty if none has any.
     """
 
     entities: int
@@ -77,7 +76,10 @@ def _count_values(graph: KnowledgeGraph, name: str) -> dict[str, int]:
 
 
 def _count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
-    """Return how often each name has its id among `ids`, the most frequent first; ids below 0 and "" are no names."""
+    """Return how often each name has its id among `ids`.
+
+    The most frequent comes first. Ids below 0 and "" are no names.
+    """
     if names is None or ids is None:
         return {}
     counts = np.bincount(ids[ids >= 0], minlength=len(names)).tolist()

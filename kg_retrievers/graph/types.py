@@ -49,7 +49,7 @@ class Path:
         """Return the walk from an entity over these triples, one after the other.
 
         Raises:
-            InvalidArgumentError: If a triple does not begin or end where the walk has come to.
+            InvalidArgumentError: If a triple does not begin or end at the present end of the walk.
         """
         entities = [start]
         for triple in triples:
@@ -63,11 +63,13 @@ class Path:
 
 
 def path_rows(paths: Iterable[Path], triples: Sequence[Triple]) -> list[list[Any]]:
-    """Return walks as JSON holds them beside their triples: `[[first entity, [position of a triple, ...]], ...]`.
+    """Return walks in the JSON form that stands with their triples.
+
+    The form is `[[first entity, [position of a triple, ...]], ...]`.
 
     Args:
         paths: The walks.
-        triples: All triples of the walks, each once; positions count from 0.
+        triples: All triples of the walks, each once. Positions count from 0.
 
     Example:
         >>> triples = [Triple("Her", "directed_by", "Jonze"), Triple("Jackass", "directed_by", "Jonze")]
@@ -79,7 +81,10 @@ def path_rows(paths: Iterable[Path], triples: Sequence[Triple]) -> list[list[Any
 
 
 def read_paths(rows: object, triples: Sequence[Triple]) -> list[Path]:
-    """Return the walks that `path_rows` wrote; leave out those that are no walk over one or more of these triples."""
+    """Return the walks that `path_rows` wrote.
+
+    A row that is no walk over one or more of the triples is left out.
+    """
     read = []
     for row in rows if isinstance(rows, list | tuple) else ():
         match row:
@@ -94,19 +99,21 @@ def read_paths(rows: object, triples: Sequence[Triple]) -> list[Path]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A part of the graph that supports an answer to a question, with everything needed to cite it.
+    """A part of the graph that supports an answer to a question.
+
+    It has everything needed to cite it.
 
     Args:
         triples: The facts, in stored direction, most important first.
-        score: How well they fit; higher is better, always.
-        answers: The entity keys proposed as answers, best first; empty if the method proposes none.
+        score: How well they fit. Higher is better, always.
+        answers: The entity keys proposed as answers, best first. Empty if the method proposes none.
         truncated: True if a limit cut the search, so that there may be more or better evidence.
-        confidence: How likely the answers are right, in [0, 1]; None where the method cannot tell. The score rates the
+        confidence: How likely the answers are right, in [0, 1]. None if the method cannot tell. The score rates the
             evidence against the pattern, the confidence rates the pattern against the question.
-        details: What the method adds, as JSON-safe values. "paths" holds the walks that the facts form, if any, as
+        details: The method's additions, as JSON-safe values. "paths" holds the walks that the facts form, if any, as
             `path_rows` writes them, "lone_entities" the keys of entities that are evidence by themselves.
-        value: What an operation gives: a number, a truth value, or the values by which the answers were chosen; None
-            where nothing but the answers was asked for.
+        value: The result of an operation: a number, a truth value, or the values by which the answers were chosen. None
+            if only the answers were requested.
     """
 
     triples: tuple[Triple, ...]

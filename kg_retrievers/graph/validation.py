@@ -1,4 +1,7 @@
-"""Frozen dataclasses that check their values, and pydantic's findings in the words of this package."""
+"""Define frozen dataclasses that check their values.
+
+The module also words pydantic's findings for this package.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from kg_retrievers.errors import InvalidArgumentError
 
-#: How pydantic begins what it wants.
+#: The beginnings of pydantic's demands.
 _SHOULD = re.compile(r"\w+ should ")
 
 #: How pydantic names a text among the types of a value.
@@ -22,11 +25,13 @@ _TEXT_TAGS = ("str", "constrained-str")
 
 
 def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> str:
-    """Return a sentence for each mistake: the name, what it must be, and what was given.
+    """Return a sentence for each mistake.
+
+    It gives the name, the demand, and the given value.
 
     Args:
-        error: What pydantic raised.
-        given: The values by name; the one that holds the mistake is shown, whole, beside it.
+        error: The error that pydantic raised.
+        given: The values by name. The value that holds the mistake is shown, whole, next to it.
 
     Example:
         >>> from typing import Annotated
@@ -76,9 +81,11 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field,))
 def checked_dataclass(kind: type[T]) -> type[T]:
-    """Make a frozen dataclass that checks types and ranges, and raises `InvalidArgumentError` where one is wrong.
+    """Make a frozen dataclass that checks types and ranges.
 
-    Types are strict: no text stands for a number, no number for a boolean. A `__post_init__` raises ValueError where
+    It raises `InvalidArgumentError` if a value is wrong.
+
+    Types are strict: no text stands for a number, no number for a boolean. A `__post_init__` raises ValueError if
     values contradict each other. The message begins with the name of the class, or with its class variable `who`.
 
     Example:

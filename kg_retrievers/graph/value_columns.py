@@ -1,4 +1,7 @@
-"""The values of many names as arrays, so that a condition costs a few passes over them."""
+"""Hold the values of many names as arrays.
+
+A condition then costs a few passes over them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from kg_retrievers.graph.values import DATES_HOLD, NUMBERS_HOLD, Value, unit_sym
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
-#: In place of a day where a name is no date.
+#: In place of a day if a name is no date.
 NO_DAY = 0
 
 #: After how many names the time that is left is looked at.
@@ -25,20 +28,22 @@ NAMES_AT_ONCE = 4096
 
 
 class ValueColumns:
-    """The values of the labels of a graph's entities, by id, each read when `read` is first asked for it.
+    """The values of the labels of a graph's entities, by id.
 
-    Safe to share between threads. Cost: some microseconds for each entity, once; an array operation for each
-    comparison. What takes long ends at the deadline: see `kg_retrievers.deadline`.
+    Each is read when `read` is first asked for it.
+
+    Safe to share between threads. Cost: some microseconds for each entity, once, and an array operation for each
+    comparison. Long work ends at the deadline: see `kg_retrievers.deadline`.
 
     Args:
         graph: The graph.
 
     Attributes:
-        numbers: The number that a label says, NaN for none; float64 (entities).
-        units: The position of its unit in `unit_symbols`, 0 for none; int32 (entities).
-        first: The first day of the date that it says, as a proleptic Gregorian ordinal, `NO_DAY` for none; int32.
-        last: The last day; int32.
-        truths: 1 for true, 0 for false, -1 for neither; int8.
+        numbers: The number in a label, NaN for none: float64 (entities).
+        units: The position of its unit in `unit_symbols`, 0 for none: int32 (entities).
+        first: The first day of the date in the label, as a proleptic Gregorian ordinal, `NO_DAY` for none: int32.
+        last: The last day: int32.
+        truths: 1 for true, 0 for false, -1 for neither: int8.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
@@ -68,7 +73,7 @@ class ValueColumns:
                 self._unread[some] = False
 
     def are_values(self, entities: Array) -> Array:
-        """Return which of some entities that were read have values; bool, (n)."""
+        """Return which of some entities that were read have values: bool, (n)."""
         numbers, dates = ~np.isnan(self.numbers[entities]), self.first[entities] != NO_DAY
         found: Array = numbers | dates | (self.truths[entities] >= 0)
         return found
@@ -83,7 +88,10 @@ class ValueColumns:
             self.truths[entity] = value.truth
 
     def where(self, condition: Condition, entities: Array) -> Array:
-        """Return which of some entities satisfy a condition, but one with "in"; bool, (n)."""
+        """Return which of some entities satisfy a condition: bool, (n).
+
+        Conditions with "in" are excepted.
+        """
         self.read(entities)
         match condition.operator:
             case "contains":
@@ -125,7 +133,10 @@ class ValueColumns:
         return found
 
     def _equal(self, entities: Array, literal: Value) -> Array:
-        """Return which entities equal a literal: as truth values, else by their labels; none with another unit."""
+        """Return which entities equal a literal.
+
+        They are compared as truth values, else by their labels. None with another unit is equal.
+        """
         wanted = literal.text.strip().casefold()
         names = [name for name, words in self._folded_names() if words.strip() == wanted]
         equal: Array = np.isin(self._graph.labels[entities], names)
@@ -146,10 +157,12 @@ class ValueColumns:
 
 
 def ranked_values(columns: ValueColumns, entities: Array) -> tuple[Array, Array]:
-    """Return which entities are put in order, and by what: as dates or numbers, whichever more of them are.
+    """Return which entities can be ordered, and their keys of order.
 
-    Dates come by their first day, then by their last. Numbers are those in the most frequent unit, of two the one that
-    comes first, and those without a unit.
+    They are ordered as dates or numbers, whichever more of them are.
+
+    Dates come by their first day, then by their last. Numbers count if they have the most frequent unit, of two the one
+    that comes first, or no unit.
 
     Returns:
         bool, (n), and float64, (n, 2), of which the rows of the others say nothing.
@@ -165,7 +178,9 @@ def ranked_values(columns: ValueColumns, entities: Array) -> tuple[Array, Array]
 
 
 def value_range(columns: ValueColumns, entities: Array) -> tuple[int, int] | None:
-    """Return which of some entities have the least and the greatest value; None unless most of them have values.
+    """Return which of some entities have the least and the greatest value.
+
+    None unless most of them have values.
 
     Stops reading when half of them have none, so that few names of a relation without values are read.
     """

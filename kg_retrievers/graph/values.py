@@ -1,25 +1,26 @@
-"""Values in names: dates, numbers and truth values, read by rules that are stated here.
+"""Read values in names: dates, numbers and truth values.
+
+The rules are stated here.
 
 A name is a date: `1987`, `1987-03`, `1987-03-02`, with `/` or `.` as well, `2.3.1987` (day first), a time behind a
-whole date, `2 March 1987`, `March 2, 1987`, `March 1987`; the years 1000 to 2999. A date that is not whole stands for
+whole date, `2 March 1987`, `March 2, 1987`, `March 1987`. Years are 1000 to 2999. A date that is not whole stands for
 all of its days. A name is a number: `84`, `-1.5`, `1,250,000`, `1.250.000`, `1 250 000`, `1,5` (a decimal comma, unless
-three digits follow; also in `0,125`), `3e5`; with a currency before it or a unit behind it: `84 m`, `€ 12.50`,
+three digits follow, also in `0,125`), `3e5`. A currency may stand before it, or a unit behind it: `84 m`, `€ 12.50`,
 `410 million €`, `12 %`. Behind a currency, `k`, `m` and `bn` are thousands, millions and billions: `$5m`. A unit of
-more than four letters is known or in small letters: `12 Monkeys` is no number. The case of known units tells nothing;
-of others it does, as `mW` is not `MW`. More than `MAX_DIGITS` digits are an identifier. A name is a truth value:
+more than four letters is known or in small letters: `12 Monkeys` is no number. The case of known units says nothing.
+For others it counts, since `mW` is not `MW`. More than `MAX_DIGITS` digits are an identifier. A name is a truth value:
 `true`, `false`, `yes`, `no`.
 
 A whole number of four digits is a number and a year. Two values are compared as dates if both are some, else as
 numbers if both are some, else as truth values, else by their texts, as equal or not. Numbers whose units differ are
 unequal, and neither is the greater.
 
-Literals that say their datatype are read by the lexical forms of XML Schema:
-`xsd:date`, `xsd:dateTime` and `xsd:dateTimeStamp` are a day, `xsd:gYearMonth` the days of a month, `xsd:gYear` those of
-a year; a time of day is not compared, and a time zone is dropped: the day is the one that is written. Years outside of
-1 to 9999 have no value. `xsd:integer` and what is derived from it, `xsd:decimal`, `xsd:double` and `xsd:float` are
-numbers without a unit; an integer from 1000 to 2999 is a year, too, as in names. `xsd:boolean` is a truth value. What a
-datatype does not allow, as "abc" for an integer, is a text. Every other literal, texts among them, is read by the rules
-above, as a name is.
+Literals that say their datatype are read by the lexical forms of XML Schema. `xsd:date`, `xsd:dateTime` and
+`xsd:dateTimeStamp` are a day, `xsd:gYearMonth` the days of a month, `xsd:gYear` the days of a year. A time of day is
+not compared, and a time zone is dropped: the day is the one that is written. Years outside of 1 to 9999 have no value.
+`xsd:integer` and its derived types, `xsd:decimal`, `xsd:double` and `xsd:float` are numbers without a unit. An integer
+from 1000 to 2999 is a year, too, as in names. `xsd:boolean` is a truth value. A text that its datatype does not allow,
+such as "abc" for an integer, is a text. Every other literal, also a text, is read by the rules above, like a name.
 """
 
 from __future__ import annotations
@@ -72,14 +73,14 @@ _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 class Value(NamedTuple):
-    """What a name says as a value. At least one of its readings is given.
+    """The value in a name. At least one of its readings is given.
 
     Attributes:
         text: The name.
-        number: As a number, finite; None if it is none.
-        unit: What stands beside the number, as "m" or "€", or "".
+        number: As a number, finite. None if it is none.
+        unit: The unit of the number, such as "m" or "€", or "".
         first: As a date: its first day.
-        last: Its last day; another one where the date is not whole.
+        last: Its last day, another one if the date is not whole.
         truth: As a truth value.
     """
 
@@ -92,7 +93,9 @@ class Value(NamedTuple):
 
     @property
     def plain(self) -> int | float | bool | str:
-        """The value as JSON has it: dates as their text, whole numbers without a fraction.
+        """The value as JSON has it.
+
+        Dates are their text, and whole numbers have no fraction.
 
         Example:
             >>> [read_value(text).plain for text in ("1,250,000", "84.5 m", "1987-03-02", "yes")]
@@ -107,7 +110,9 @@ class Value(NamedTuple):
 
 @lru_cache(maxsize=65_536)
 def read_value(text: str) -> Value | None:
-    """Return what a name says as a value, or None; see the rules above.
+    """Return the value in a name, or None.
+
+    See the rules above.
 
     Example:
         >>> read_value("1,250 m").number, read_value("March 1987").last.isoformat(), read_value("Apollo 13")
@@ -135,7 +140,10 @@ def _read_date(text: str) -> tuple[date, date] | tuple[None, None]:
 
 
 def _days(year: int, month: int | None, day: int | None) -> tuple[date, date] | tuple[None, None]:
-    """Return the first and the last day of a year, a month or a day; None of those that there are not."""
+    """Return the first and the last day of a year, a month or a day.
+
+    None if there is no such day.
+    """
     if month is None:
         return date(year, 1, 1), date(year, 12, 31)
     last = monthrange(year, month)[1] if 1 <= month <= 12 else 0
@@ -165,7 +173,10 @@ def _read_number(text: str) -> tuple[float, str] | tuple[None, Literal[""]]:
 
 
 def _is_unit(text: str) -> bool:
-    """Return whether a text may be a unit: each of its words is short, known, or in small letters."""
+    """Tell whether a text may be a unit.
+
+    Each of its words is short, known, or in small letters.
+    """
     words = [word.rstrip("²³23") for word in text.split("/")]
     return all(len(word) <= 4 or word.islower() or word.casefold() in _UNITS for word in words)
 
@@ -179,7 +190,9 @@ def _plain_digits(found: re.Match[str]) -> str:
 
 
 def holds(value: Value, comparison: Comparison, other: Value) -> bool:
-    """Return whether a comparison is certain to hold; a date that is not whole may be any of its days.
+    """Return whether a comparison is certain to hold.
+
+    A date that is not whole may be any of its days.
 
     Example:
         >>> holds(read_value("1987"), "<", read_value("1990")), holds(read_value("1987"), "<", read_value("1987-05-01"))
@@ -206,7 +219,7 @@ NUMBERS_HOLD: Mapping[Comparison, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-#: Tell whether dates from `first` to `last` certainly compare so with one from `low` to `high`; arrays or not.
+#: Tell whether dates from `first` to `last` certainly compare so with one from `low` to `high`. Arrays will do, too.
 DATES_HOLD: Mapping[Comparison, Callable[[Any, Any, Any, Any], Any]] = {
     "<": lambda first, last, low, high: last < low,
     "<=": lambda first, last, low, high: last <= high,
@@ -217,7 +230,7 @@ DATES_HOLD: Mapping[Comparison, Callable[[Any, Any, Any, Any], Any]] = {
 }
 
 
-#: Units that are written in several ways, in small letters: their case tells nothing.
+#: Units that are written in several ways, in small letters. Their case says nothing.
 _UNITS: dict[str, str] = {
     name: symbol
     for symbol, names in json.loads((files(__package__) / "units.json").read_text("utf-8")).items()
@@ -226,7 +239,9 @@ _UNITS: dict[str, str] = {
 
 
 def unit_symbol(unit: str) -> str:
-    """Return the usual symbol of a known unit; another one as it is written.
+    """Return the usual symbol of a known unit.
+
+    Another unit stays as it is written.
 
     Example:
         >>> unit_symbol("Metres"), unit_symbol("KM"), unit_symbol("MW"), unit_symbol("beds")
@@ -236,7 +251,9 @@ def unit_symbol(unit: str) -> str:
 
 
 def is_unit_name(word: str) -> bool:
-    """Tell whether a word is the name or symbol of a known unit of at least two letters.
+    """Tell whether a word names a known unit.
+
+    The name or symbol has at least two letters.
 
     Example:
         >>> [word for word in ("km", "feet", "huts", "m") if is_unit_name(word)]
@@ -301,7 +318,9 @@ _FORMS: dict[str, tuple[re.Pattern[str], _Reader]] = {
 
 
 def is_valid(text: str, datatype: str) -> bool:
-    """Return whether a datatype, given by its IRI, allows a text; of those that have no values here, every one.
+    """Return whether a datatype, given by its IRI, allows a text.
+
+    A datatype that has no values here allows every text.
 
     Example:
         >>> is_valid("1987", "http://www.w3.org/2001/XMLSchema#gYear"), is_valid("?", _XSD + "integer")
@@ -313,7 +332,9 @@ def is_valid(text: str, datatype: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def read_typed_value(text: str, datatype: str) -> Value | None:
-    """Return what a literal says as a value, or None; see the rules above.
+    """Return the value in a literal, or None.
+
+    See the rules above.
 
     Args:
         text: The text of the literal.

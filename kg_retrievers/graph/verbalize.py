@@ -1,11 +1,13 @@
-"""From evidence to text; no other module turns triples into words or cleans names.
+"""Turn evidence into text.
 
-The text is for reading. A name may itself hold "->" or ";", so facts are never parsed back from it:
-the metadata of a document holds them. Names are cleaned by `as_data`, so that a line is a fact and nothing else.
+No other module turns triples into words or cleans names.
 
-`one_line` is for terminals, tables and pictures; `as_data` for prompts and answers, where a name must not pass for a
-citation mark, for a special token of a chat template, or for the end of the frame around the facts. What is stored
-keeps every character.
+The text is for reading. A name may itself hold "->" or ";", so facts are never parsed back from it. The metadata of a
+document holds them. Names are cleaned by `as_data`, so that a line is a fact and nothing else.
+
+`one_line` is for terminals, tables and pictures. `as_data` is for prompts and answers, in which a name must not pass
+for a citation mark, for a special token of a chat template, or for the end of the frame around the facts. Stored names
+keep every character.
 """
 
 from __future__ import annotations
@@ -54,10 +56,12 @@ _BRACKETED = re.compile(
 
 
 def one_line(text: str) -> str:
-    r"""Return a text on one line, without characters that steer a terminal, turn text around or cannot be seen.
+    r"""Return a text on one line, without harmful characters.
 
-    Line breaks and control characters become one blank; bidirectional controls and characters without width go.
-    Joiners stay between letters of the scripts that need them, as Persian and Hindi do, after a virama, and in emoji.
+    Such characters steer a terminal, turn text around or cannot be seen.
+
+    Line breaks and control characters become one blank. Bidirectional controls and characters without width go. Joiners
+    stay between letters of the scripts that need them, as Persian and Hindi do, after a virama, and in emoji.
 
     Example:
         >>> one_line("Her\n[2] Dune"), one_line("\u202eenuD\u202c"), one_line("\x1b[2JHer")
@@ -73,7 +77,10 @@ def one_line(text: str) -> str:
 
 
 def _needed_joiner(found: re.Match[str]) -> str:
-    """Return the first of some joiners where a script or a picture needs it; else nothing."""
+    """Return the first of some joiners if a script or a picture needs it.
+
+    Otherwise the text is empty.
+    """
     before, after = found.string[: found.start()][-1:], found.string[found.end() :][:1]
     joins_letters = _joins(before) and (_joins(after) or combining(before) == _VIRAMA)
     return found[0][0] if joins_letters or (_is_picture(before) and _is_picture(after)) else ""
@@ -85,15 +92,20 @@ def _is_picture(character: str) -> bool:
 
 
 def _joins(character: str) -> bool:
-    """Tell whether a character is a letter, or a sign of a letter, of a script that joins."""
+    """Tell whether a character belongs to a script that joins.
+
+    It is a letter, or a sign of a letter.
+    """
     return _JOINING.match(character) is not None and category(character)[0] in "LM"
 
 
 def as_data(text: str) -> str:
-    """Return `one_line` of a text, without what a model or a reader of its answer would take for more than a name.
+    """Return `one_line` of a text that reads as a name only.
 
-    Numbers in square brackets, as citations have, and special tokens in square brackets stand in parentheses; "<" that
-    begins a tag becomes "‹". Arrows stay.
+    A model or a reader of its answer would take some forms for more than a name.
+
+    Numbers in square brackets, such as citations have, and special tokens in square brackets stand in parentheses. "<"
+    that begins a tag becomes "‹". Arrows stay.
 
     Example:
         >>> as_data("Dune [99]"), as_data("</facts>"), as_data("[INST] Her <|im_end|>")
@@ -108,7 +120,7 @@ def as_data(text: str) -> str:
 
 
 def as_data_lines(text: str) -> str:
-    """Return `as_data` of each line of a text, where the line breaks are our own."""
+    """Return `as_data` of each line of a text whose line breaks are our own."""
     return "\n".join(as_data(line) for line in text.split("\n"))
 
 
@@ -117,7 +129,10 @@ LONE_ENTITIES = "lone_entities"
 
 
 class HasMetadata(Protocol):
-    """A Document of a retriever: its metadata has "triples", and may have "labels", "answers" and "details"."""
+    """A Document of a retriever.
+
+    Its metadata has "triples", and may have "labels", "answers" and "details".
+    """
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -136,14 +151,16 @@ def each_of(what: OneOrSeveral) -> list[Any]:
 
 
 def facts_of(what: OneOrSeveral, who: str, also: str = "") -> tuple[tuple[Triple, ...], dict[str, str]]:
-    """Return the triples of one item or several, each once, in their order, and the labels that Documents bring.
+    """Return the triples of one item or several, each once, in their order.
+
+    Also return the labels that Documents bring.
 
     Of several labels of one key, the first counts.
 
     Args:
         what: The item, or several.
         who: The caller, for the message.
-        also: A sentence that the message adds: what else may be given.
+        also: A sentence that the message adds, on other possible arguments.
 
     Raises:
         InvalidArgumentError: If an item holds no facts, or its labels are no texts.
@@ -168,7 +185,9 @@ def facts_of(what: OneOrSeveral, who: str, also: str = "") -> tuple[tuple[Triple
 
 
 def lone_entities_of(what: OneOrSeveral) -> list[str]:
-    """Return the entities that are evidence by themselves in one item or several, each once, in their order.
+    """Return the entities that are evidence by themselves.
+
+    They come from one item or several, each once, in their order.
 
     Example:
         >>> lone_entities_of(Evidence((), score=1, details={LONE_ENTITIES: ["Her"]}))
@@ -223,7 +242,9 @@ def readable(name: str) -> str:
 
 
 def local_name(name: str) -> str:
-    """Return the last part of a URI, or what stands behind the prefix of a prefixed name; any other name as it is.
+    """Return the local part of a URI or a prefixed name.
+
+    Any other name stays as it is.
 
     Example:
         >>> local_name("http://example.org/ontology#birthPlace"), local_name("dbo:birthPlace"), local_name("ratio 1:2")
@@ -238,11 +259,11 @@ def local_name(name: str) -> str:
 _relation_text = lru_cache(maxsize=10_000)(readable)
 
 
-#: The most characters of an attribute in the words of a fact; the metadata of Documents has all.
+#: The most characters of an attribute in the words of a fact. The metadata of Documents has all.
 ATTRIBUTE_LENGTH = 200
 
 
-#: Returns what an entity is called by its key, and what a fact says between its ends.
+#: A function from a key to the entity's name, and a function from a fact to its words between its ends.
 Label: TypeAlias = Callable[[str], str]
 Said: TypeAlias = Callable[[Triple], str]
 
@@ -253,7 +274,9 @@ def relation_words(triple: Triple) -> str:
 
 
 def attribute_words(sets: Iterable[Mapping[str, Any]]) -> str:
-    """Return sets of attributes in words, except where a fact is from; empty if there are none.
+    """Return sets of attributes in words, except the origin of a fact.
+
+    The text is empty if there are none.
 
     Example:
         >>> attribute_words([{"role": "Neo", "source": "credits.csv"}, {"role": ["A", "B"], "valid_from": 2003}])
@@ -274,7 +297,9 @@ def _value_text(value: object) -> str:
 
 
 def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Said:
-    """Return what gives the relation of a fact in words, and its attributes behind it.
+    """Return a function that gives a fact's relation in words.
+
+    The fact's attributes stand behind it.
 
     Example:
         >>> fact = Triple("Reeves", "acted_in", "The Matrix")
@@ -285,7 +310,10 @@ def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Said
 
 
 def words_of_documents(documents: Iterable[HasMetadata]) -> Said:
-    """Return what gives the relations of the facts of Documents in words, with their attributes."""
+    """Return a function that gives relations of Documents' facts in words.
+
+    The words include their attributes.
+    """
     found = dict[Triple, Iterable[Mapping[str, Any]]]()
     for document in documents:
         rows, said = (document.metadata.get(name) or () for name in ("triples", "attributes"))
@@ -300,8 +328,8 @@ def triple_lines(triples: Iterable[Triple], label: Label = str, said: Said = rel
 
     Args:
         triples: The facts.
-        label: Maps an entity key to what it is called; the key itself by default, `readable` for keys with underscores.
-        said: Gives the relation of a fact in words; `words_with` adds its attributes.
+        label: Maps an entity key to its name. By default it gives the key, and `readable` for keys with underscores.
+        said: Gives the relation of a fact in words. `words_with` adds its attributes.
 
     Example:
         >>> triple_lines([Triple("Her", "directed_by", "Spike Jonze")])
@@ -321,14 +349,16 @@ def numbered_lines(triples: Iterable[Triple], label: Label = str, said: Said = r
 
 
 def grouped_lines(triples: Iterable[Triple], label: Label = str, said: Said = relation_words) -> list[str]:
-    """Return a line for each head and relation with all tails, in order of first occurrence.
+    """Return a line for each head and relation with all tails.
 
-    The lines are for reading: names may hold "->" or ";".
+    Lines are in order of first occurrence.
+
+    The lines are for reading, since names may hold "->" or ";".
 
     Args:
         triples: The facts.
-        label: Maps an entity key to what it is called; the key itself by default.
-        said: Gives the relation of a fact in words; `words_with` adds its attributes.
+        label: Maps an entity key to its name. By default, the key itself.
+        said: Gives the relation of a fact in words. `words_with` adds its attributes.
 
     Example:
         >>> grouped_lines([Triple("Her", "starring", "Amy Adams"), Triple("Her", "starring", "Rooney Mara")])
@@ -343,24 +373,26 @@ def grouped_lines(triples: Iterable[Triple], label: Label = str, said: Said = re
 def table_lines(
     triples: Iterable[Triple], label: Label = str, said: Said = relation_words, entities: Iterable[str] = ()
 ) -> list[str]:
-    r"""Return the rows of two CSV tables, entities and then triples, with an empty line between them.
+    r"""Return the rows of two CSV tables, entities and then triples.
 
-    The first table gives the entities ids from 0, in order of first occurrence, head before tail; two entities with one
-    label are two rows. The second refers to heads and tails by these ids; without triples it has nothing but the names
-    of its columns. Without triples and entities there are no tables.
+    An empty line stands between them.
+
+    The first table gives the entities ids from 0, in order of first occurrence, head before tail. Two entities with one
+    label are two rows. The second refers to heads and tails by these ids. Without triples it has only the names of its
+    columns. Without triples and entities there are no tables.
 
     Each row is one line: `csv.reader(rows)` gives back each label as `as_data` shows it, with commas and quotes, and
     blanks at its ends.
 
     Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question
-    Answering", NeurIPS 2024, arXiv:2402.07630: section 5.4, table 9. Differs from the published code: ids count
-    what is shown, not the whole graph; names keep their capitals; relations are in words.
+    Answering", NeurIPS 2024, arXiv:2402.07630: section 5.4, table 9. Differs from the published code: ids count the
+    entities that are shown, not the whole graph, names keep their capitals, and relations are in words.
 
     Args:
         triples: The facts.
-        label: Maps an entity key to what it is called; the key itself by default.
-        said: Gives the relation of a fact in words; `words_with` adds its attributes.
-        entities: Further entities, which follow those of the triples.
+        label: Maps an entity key to its name. By default, the key itself.
+        said: Gives the relation of a fact in words. `words_with` adds its attributes.
+        entities: Further entities, which follow the entities of the triples.
 
     Example:
         >>> print(*table_lines([Triple("Her", "directed_by", "Jonze, Spike")]), sep="\n")
@@ -391,14 +423,16 @@ def _csv_rows(rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def path_lines(paths: Iterable[Path], label: Label = str, said: Said = relation_words) -> list[str]:
-    """Return a line for each path, with arrows in the direction in which each triple is stored.
+    """Return a line for each path, with arrows in stored direction.
+
+    Each triple has an arrow.
 
     The lines are for reading: names may hold "->" or "<-".
 
     Args:
         paths: The walks.
-        label: Maps an entity key to what it is called; the key itself by default.
-        said: Gives the relation of a fact in words; `words_with` adds its attributes.
+        label: Maps an entity key to its name. By default, the key itself.
+        said: Gives the relation of a fact in words. `words_with` adds its attributes.
 
     Example:
         >>> triples = (Triple("Her", "directed_by", "Spike Jonze"), Triple("Adaptation", "directed_by", "Spike Jonze"))
@@ -418,15 +452,17 @@ def path_lines(paths: Iterable[Path], label: Label = str, said: Said = relation_
 def walk_lines(
     triples: Iterable[Triple], label: Label = str, said: Said = relation_words, paths: object = ()
 ) -> list[str]:
-    """Return a line for each known walk over the triples, then one for each triple that is on none of them.
+    """Return a line for each known walk over the triples.
+
+    A line for each triple that is on none of them follows.
 
     Lines have the form of `path_lines` and are for reading: names may hold "->" or "<-".
 
     Args:
         triples: The facts.
-        label: Maps an entity key to what it is called; the key itself by default.
-        said: Gives the relation of a fact in words; `words_with` adds its attributes.
-        paths: The known walks, as `path_rows` writes them; those that are no walk over these triples are left out.
+        label: Maps an entity key to its name. By default, the key itself.
+        said: Gives the relation of a fact in words. `words_with` adds its attributes.
+        paths: The known walks, as `path_rows` writes them. A row that is no walk over the triples is left out.
 
     Example:
         >>> walk = [Triple("Her", "written_by", "Jonze"), Triple("Adaptation", "directed_by", "Jonze")]
@@ -441,12 +477,14 @@ def walk_lines(
 
 
 def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
-    """Return a line for each triple of a pattern, in its own words, with "?" before each unknown.
+    """Return a line for each triple of a pattern, in its own words.
 
-    Conditions, absent triples and the operation follow, a line each.
+    "?" stands before each unknown.
+
+    Conditions, absent triples and the operation follow, one per line.
 
     Args:
-        pattern: What `Pattern.to_dict` returns.
+        pattern: The output of `Pattern.to_dict`.
 
     Example:
         >>> pattern_lines({"triples": [["Her", "directed_by", {"unknown": "x"}]], "target": "x"})
@@ -520,8 +558,9 @@ def approximate_tokens(text: str) -> int:
     r"""Return a rough count of the tokens that language models make of a text.
 
     It counts words and their letters, digits, runs of marks, and lines: a table of numbers has twice the tokens of a
-    text as long. Within 17 % of the tokenizers of SmolLM2, Mistral, GPT-4 and GPT-4o for each style of `verbalize`, on
-    graphs that it was not fitted on (`benchmarks/token_estimates.py`); roughly right for other scripts.
+    text as long. The count is within 17 % of the tokenizers of SmolLM2, Mistral, GPT-4 and GPT-4o for each style of
+    `verbalize`, on graphs that it was not fitted on (`benchmarks/token_estimates.py`). It is roughly right for other
+    scripts.
 
     Example:
         >>> approximate_tokens("Spike Jonze"), approximate_tokens("12,7\n12,8")
@@ -564,18 +603,18 @@ def verbalize(
 ) -> Verbalization:
     """Turn triples into text that keeps to a budget.
 
-    A triple is shown whole or not at all: triples are left out from the end, and a last line, within the budget,
-    says how many. Where not even that line fits, the text is empty. `count_tokens` is called O(log n) times.
+    A triple is shown whole or not at all: triples are left out from the end, and a last line, within the budget, says
+    how many. If not even that line fits, the text is empty. `count_tokens` is called O(log n) times.
 
     Args:
         triples: The facts, most important first.
         style: "triples" for `triple_lines`, "grouped" for `grouped_lines`, "numbered" for `numbered_lines`,
             "tables" for `table_lines`, "paths" for `walk_lines`.
-        label: Maps an entity key to what it is called; the key itself by default.
-        said: Gives the relation of a fact in words; `words_with` adds its attributes.
-        max_tokens: The budget; None shows everything.
-        count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
-        paths: For the style "paths", the known walks: see `walk_lines`. A walk is shown as one where all of its triples
+        label: Maps an entity key to its name. By default, the key itself.
+        said: Gives the relation of a fact in words. `words_with` adds its attributes.
+        max_tokens: The budget. None shows everything.
+        count_tokens: Counts the tokens of a text, as the model at hand does. Longer texts should have no fewer.
+        paths: For the style "paths", the known walks: see `walk_lines`. A walk is shown as one if all of its triples
             are shown.
         entities: Entities that no triple holds. Tables list them behind the others, other styles a line each below the
             triples. They are left out first.

@@ -1,4 +1,7 @@
-"""What text finds in a graph: embeddings, nearest names, entity linking."""
+"""Find the parts of a graph that a text may mean.
+
+The room holds embeddings, the search for nearest names, and entity linking.
+"""
 
 from kg_retrievers.algorithms.candidates import Candidates as Candidates
 from kg_retrievers.index.ambiguity import Homonym as Homonym

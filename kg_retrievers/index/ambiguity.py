@@ -1,4 +1,4 @@
-"""What tells entities apart that have one name."""
+"""Distinguish entities that share a name."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Homonym(TypedDict):
 
     Attributes:
         key: Its key.
-        label: What it is called.
+        label: Its label.
         types: Its types.
-        fact: `[head, relation, tail]` in labels: a fact that none of the others has; None where there is none.
-        text: What tells it apart, in a few words: a type that no other has, else the fact, else its key.
+        fact: `[head, relation, tail]` in labels: a fact that none of the others has. None if there is none.
+        text: The distinguishing mark in a few words: a type that no other has, else the fact, else its key.
     """
 
     key: str
@@ -39,15 +39,15 @@ class _Link(NamedTuple):
 
 
 def tell_apart(index: GraphIndex, keys: Sequence[str]) -> list[Homonym]:
-    """Return what tells entities apart that have one name.
+    """Return the marks that distinguish entities of one name.
 
-    Of the facts that only one of them has, the one whose relation tells the most of them apart is taken, then one whose
-    relation most of them have, then one that leads from the entity, then one of a relation with few values: the year of
-    a film rather than one of its actors.
+    Only facts that one of them alone has are candidates. The choice prefers the relation that distinguishes most of
+    them, then a relation that most of them have, then a fact that leads from the entity, then a relation with few
+    values. An example is the year of a film rather than one of its actors.
 
     Args:
         index: The index of their graph.
-        keys: The keys of the entities; those that the graph lacks, and those after the first `MAX_ENTITIES`, are left
+        keys: The keys of the entities. Keys that the graph lacks, and keys after the first `MAX_ENTITIES`, are left
             out.
 
     Returns:
@@ -81,7 +81,10 @@ def _homonym(graph: KnowledgeGraph, key: str, own_types: Sequence[str], link: _L
 
 
 def _own_links(graph: KnowledgeGraph, ids: Sequence[int]) -> list[_Link | None]:
-    """Return for each entity its best fact that no other has; at most `MAX_FACTS` facts of each are read."""
+    """Return for each entity its best fact that no other has.
+
+    At most `MAX_FACTS` facts of each are read.
+    """
     links = [_links_of(graph.adjacency, graph.labels, id) for id in ids]
     bearers = Counter(link for of_one in links for link in set(of_one))
     own = [[link for link in of_one if bearers[link] == 1] for of_one in links]
@@ -100,7 +103,7 @@ def _own_links(graph: KnowledgeGraph, ids: Sequence[int]) -> list[_Link | None]:
 
 
 def _links_of(adjacency: Adjacency, names: Array, id: int) -> list[tuple[int, int]]:
-    """Return the label of each fact of an entity and the name at its other end."""
+    """Return each fact's label and the name at its other end."""
     row = adjacency.row(id)
     some = slice(row.start, min(row.stop, row.start + MAX_FACTS))
     return list(zip(adjacency.labels[some].tolist(), names[adjacency.neighbors[some]].tolist(), strict=True))

@@ -1,4 +1,7 @@
-"""ConnectedGraph: fetches parts of a graph that stays in its database, and keeps what it read lately."""
+"""Fetch parts of a graph that stays in its database.
+
+`ConnectedGraph` keeps the facts that it read lately.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ MAX_FACTS = 20_000
 #: How many facts, and how many descriptions of entities, are kept of earlier parts.
 KEPT = 500_000
 
-#: The most hops of a part without a number of hops; if entities are left then, it is truncated.
+#: The most hops of a part without a number of hops. If entities are left then, it is truncated.
 MOST_HOPS = 100
 
 #: How many seconds a part is taken for the state of the database.
@@ -47,19 +50,19 @@ class PartRequest(NamedTuple):
 
     Attributes:
         keys: The entities.
-        hops: How many facts an entity of the part is away from these, at most; None for any number.
+        hops: How many facts an entity of the part is away from these, at most. None for any number.
         between: Whether to fetch the facts between the outermost entities, too.
-        names: Texts. The part also begins from the entities with exactly such a name, or else from those with the `k`
-            nearest names.
+        names: Texts. The part also begins from the entities with exactly such a name, or else from the entities with
+            the `k` nearest names.
         k: How many names are near to a text.
-        near: Whether near names count beside exact ones.
+        near: Whether near names count in addition to exact ones.
         relations: The relations to fetch if the part with all relations is too large.
-        limits: What facts of some of these relations have to satisfy if the part is still too large, by relation. It is
-            as `limited_to` of the reader takes it; a reader without that fetches all of them.
-        steps: The relations of each hop; all relations by default.
+        limits: The conditions on facts of some of these relations, by relation, if the part is still too large. They
+            have the form that `limited_to` of the reader takes. A reader without that method fetches all facts.
+        steps: The relations of each hop. By default, all relations.
         labels: Whether to fetch the labels and types of the outermost entities.
         also: Further entities, without the facts around them.
-        max_facts: The most facts of the part, if it differs from that of the index.
+        max_facts: The most facts of the part, if it differs from the index's number.
     """
 
     keys: tuple[str, ...] = ()
@@ -80,8 +83,9 @@ class GraphPart(NamedTuple):
     """A part of a graph.
 
     Attributes:
-        graph: Its facts; all relations of the whole graph have the same ids in every part.
-        truncated: Whether facts are missing: there are too many, their relations are new, or nothing was asked for.
+        graph: Its facts. All relations of the whole graph have the same ids in every part.
+        truncated: Whether facts are missing. There may be too many, their relations may be new, or nothing was
+            requested.
         narrowed: Whether the part has only the facts of the relations that were asked for.
         names: The names from which it begins.
     """
@@ -93,7 +97,9 @@ class GraphPart(NamedTuple):
 
 
 class _Around(NamedTuple):
-    """Facts around entities, the entities that were met, and whether there are more facts, or facts left out.
+    """Facts around entities, and the entities that were met.
+
+    It also says whether there are more facts, or facts left out.
 
     The facts of the first `asked` of the entities were asked for.
     """
@@ -106,17 +112,17 @@ class _Around(NamedTuple):
 
 
 class ConnectedGraph(Immutable):
-    """Fetches the facts around entities, hop by hop, and makes a small graph of them. Safe to share between threads.
+    """Fetch the facts around entities hop by hop, as a small graph. Safe to share between threads.
 
-    The facts of an entity, if all of them were read, its description and names are kept for `fresh_seconds`; so a
-    change of the database is seen after that time at the latest, or after `forget`. Facts of relations that are
-    new since then are left out, since the ids of relations stay as they are; a warning names these relations once.
+    If all facts of an entity were read, they are kept for `fresh_seconds`, with its description and names. A change of
+    the database is seen after that time at the latest, or after `forget`. Facts of relations that are new since then
+    are left out, since the ids of relations stay as they are. A warning names these relations once.
 
     Args:
         reader: Reads the database.
         embeddings: The embeddings of the names in the store.
-        store: The store of the names; without one, the database looks up names that are written exactly.
-        max_facts: The most facts of a part; if there are more, the part is truncated.
+        store: The store of the names. Without one, the database looks up names that are written exactly.
+        max_facts: The most facts of a part. If there are more, the part is truncated.
         fresh_seconds: How many seconds a part is kept, 0 or more.
         timeout: The most seconds of one query, above 0.
 
@@ -162,7 +168,7 @@ class ConnectedGraph(Immutable):
         self.mentions: Recent[Any] = Recent(KEPT, fresh_seconds, len)
 
     def forget(self) -> None:
-        """Forget all that was read, so that the next part is as the database is now."""
+        """Forget all parts, so that the next one is read again."""
         for kept in (self._rows, self._described, self._named, self.parts, self.mentions):
             kept.clear()
 
@@ -171,8 +177,8 @@ class ConnectedGraph(Immutable):
     def fetch(self, request: PartRequest, embed: Callable[[Sequence[str]], Array]) -> GraphPart:
         """Fetch the part of a request.
 
-        Cost: a query for each hop, with the descriptions of the entities that it begins from, one for the facts between
-        the outermost entities, or one for their descriptions; one look-up of all names; none for anything kept.
+        Cost: one query per hop, with the descriptions of the first entities, one query for the facts between the
+        outermost entities or for their descriptions, and one look-up of all names. Kept parts cost no query.
 
         Args:
             request: The part. Entities that the database lacks are left out.
@@ -196,7 +202,10 @@ class ConnectedGraph(Immutable):
     def _around(
         self, starts: Sequence[str], request: PartRequest, only: Sequence[str] | None, reader: PartReader | None = None
     ) -> _Around:
-        """Return the facts around entities, of some relations if given, and the entities that were met."""
+        """Return the facts around entities, and the entities that were met.
+
+        The facts may be limited to some relations.
+        """
         met = dict.fromkeys(starts)
         facts: dict[Triple, Said] = {}
         frontier, truncated, left_out, asked = list(starts), False, False, len(starts)
@@ -224,7 +233,10 @@ class ConnectedGraph(Immutable):
         return _Around(facts, list(met), asked, truncated, left_out)
 
     def _of_known(self, facts: Mapping[Triple, Said]) -> dict[Triple, Said]:
-        """Return the facts of relations that were there at the connection; warn once of each other relation."""
+        """Return the facts of relations that were there at the connection.
+
+        It warns once of each other relation.
+        """
         known = {triple: said for triple, said in facts.items() if triple.relation in self._known}
         if len(known) < len(facts):
             new = sorted({triple.relation for triple in facts}.difference(self._known, self._warned))
@@ -238,7 +250,7 @@ class ConnectedGraph(Immutable):
         return known
 
     def with_facts(self, part: KnowledgeGraph, facts: Iterable[Triple], keys: Iterable[str]) -> GraphPart:
-        """Add facts that were read already, and entities that the database has, to a part."""
+        """Add known facts, and entities that the database has, to a part."""
         wanted = set(facts)
         ends = {end for triple in wanted for end in (triple.head, triple.tail)}
         read: dict[Triple, Said] = {}
@@ -250,7 +262,10 @@ class ConnectedGraph(Immutable):
         return GraphPart(graph, len(known) < len(wanted))
 
     def graph_of(self, facts: Mapping[Triple, Said], keys: Iterable[str]) -> KnowledgeGraph:
-        """Return a graph of facts of known relations and of the entities that the database has; ids are by key."""
+        """Return a graph of facts and of the entities that the database has.
+
+        It keeps facts of known relations, and its ids are by key.
+        """
         ends = {end for triple in facts for end in (triple.head, triple.tail)}
         described = self._describe(sorted(set(keys)))
         builder = GraphBuilder()
@@ -279,7 +294,10 @@ class ConnectedGraph(Immutable):
     def _facts_of(
         self, keys: Sequence[str], limit: int, only: Sequence[str] | None, reader: PartReader
     ) -> tuple[dict[Triple, Said], bool]:
-        """Return the facts of entities, `limit` at most, and whether there are more; of some relations, if given."""
+        """Return the facts of entities, `limit` at most.
+
+        Also return whether there are more. The facts may be limited to some relations.
+        """
         kept = self._rows.get_all(keys)
         rows = {one: said for row in kept.values() for one, said in row.items() if only is None or one.relation in only}
         left = limit - len(rows)
@@ -295,7 +313,7 @@ class ConnectedGraph(Immutable):
         return rows | _said(found), found.truncated
 
     def _describe(self, keys: Sequence[str]) -> Mapping[str, StoredEntity]:
-        """Return the descriptions of those of some entities that the database has."""
+        """Return the descriptions of the given entities that the database has."""
 
         def read(wanted: Sequence[str]) -> dict[str, StoredEntity | None]:
             found = {entity.key: entity for entity in self.reader.describe(wanted, timeout=self.timeout)}
@@ -312,13 +330,15 @@ class ConnectedGraph(Immutable):
     def nearest(
         self, texts: Sequence[str], k: int, embed: Callable[[Sequence[str]], Array], *, near: bool = False
     ) -> list[StoredName]:
-        """Return the names that are written as texts, or else the `k` nearest names of the store.
+        """Return names by text, exact ones or else the `k` nearest.
+
+        The nearest names come from the store.
 
         Args:
-            texts: The texts; the keys of entities count as names.
+            texts: The texts. The keys of entities count as names.
             k: How many near names.
             embed: Embeds texts that are no names.
-            near: Whether near names count beside exact ones.
+            near: Whether near names count in addition to exact ones.
         """
         texts = list(dict.fromkeys(texts))
         exact = self._exact(texts)
@@ -330,7 +350,10 @@ class ConnectedGraph(Immutable):
         return found
 
     def _nearest(self, store: ServerNames, vectors: Array, k: int) -> list[StoredName]:
-        """Return the `k` nearest names to each of several vectors; in a view, of those that it shows."""
+        """Return the `k` nearest names to each of several vectors.
+
+        In a view, only names that it shows count.
+        """
         size = k
         while True:
             found = [[one.name for one in names] for names in store.nearest(vectors, size)]
@@ -343,7 +366,10 @@ class ConnectedGraph(Immutable):
             size = min(4 * size, MOST)
 
     def _shown(self, names: Sequence[StoredName]) -> list[StoredName]:
-        """Return names of the store with those of their entities that a view shows, without names that it hides."""
+        """Return names of the store with the entities that a view shows.
+
+        Names that the view hides are left out.
+        """
         if not self._is_view:
             return [*names]
         described = self._describe(sorted({key for name in names for key in name.keys}))
@@ -373,7 +399,10 @@ class ConnectedGraph(Immutable):
         return sorted({key for keys in self._entities_named(sorted(cases)).values() for key in keys})
 
     def _exact(self, texts: Sequence[str]) -> dict[str, list[StoredName]]:
-        """Return the names that are written as each text, and the entities whose key it is."""
+        """Return the names that are written as each text.
+
+        Also return the entities whose key it is.
+        """
         found: dict[str, list[StoredName]] = {text: [] for text in texts}
         if self.names is not None and texts:
             with self._waiting():
@@ -386,12 +415,18 @@ class ConnectedGraph(Immutable):
         return found
 
     def _entities_named(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Return the keys of the entities whose key, label or alias is exactly one of some names."""
+        """Return the keys of the entities that have one of some names exactly.
+
+        A name is a key, a label or an alias.
+        """
         timeout = self.timeout
         return self._named.get_or_make(names, lambda wanted: self.reader.entities_named(wanted, timeout=timeout))
 
     def _waiting(self) -> AbstractContextManager[None]:
-        """Let all waits for the store in this block end after the timeout of a query."""
+        """Let all waits for the store in this block end in time.
+
+        The limit is the timeout of a query.
+        """
         reason = f"GraphIndex: the vector store did not answer within {self.timeout:g} s."
         hint = {"hint_python": "Is it overloaded or locked? Else raise timeout.", "hint_shell": "Is it overloaded?"}
         return deadline(self.timeout, lambda: DatabaseTimeoutError(reason, **hint))
@@ -403,12 +438,12 @@ def _is_number(value: object, *kinds: type) -> bool:
 
 
 def _said(found: Facts) -> dict[Triple, Said]:
-    """Return facts with what is said of them."""
+    """Return facts with their attributes."""
     return {triple: found.said.get(triple, Said()) for triple in found.triples}
 
 
 def said_in(graph: KnowledgeGraph) -> dict[Triple, Said]:
-    """Return the facts of a graph with what it says of them."""
+    """Return the facts of a graph with their attributes."""
     return {
         triple: Said(tuple(map(attribute_set, graph.attributes(triple))), graph.datatype(triple.tail) or "")
         for triple in graph.triples()

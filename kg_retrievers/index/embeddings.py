@@ -1,4 +1,7 @@
-"""Embeddings of texts: hashed letters, models on this machine, the token table, and a cache on disk."""
+"""Embed texts and cache their vectors on disk.
+
+Embeddings are hashed letters, models on this machine, or the token table.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from kg_retrievers.graph.columns import Array
 #: The table of the package: three tensors, `tokens` (UTF-8, one token a line), `rows` (int8) and `scales` (float16).
 TABLE = Path(__file__).parent / "data" / "token_table.safetensors"
 
-#: The id of every token that the table lacks; its row is zero.
+#: The id of every token that the table lacks. Its row is zero.
 UNKNOWN = 0
 
 #: A longer word is one unknown token, as for BERT.
@@ -50,20 +53,23 @@ _IDEOGRAPH = re.compile(
 )
 
 
-#: What is read from a file of the package.
+#: The contents that are read from a file of the package.
 _Read = TypeVar("_Read")
 
 
 class TokenTable(Immutable):
-    """A vector for each token, and the tokens of a text as BERT's uncased tokenizer finds them.
+    """A vector for each token, with a tokenizer.
 
-    Case and accents go, each punctuation mark is a word, and a word is the longest token that begins it, then the
-    longest that goes on, and so on; a word that cannot be spelt so is one unknown token. Threads may share a table.
+    The tokens of a text are the tokens of BERT's uncased tokenizer.
+
+    Case and accents go, and each punctuation mark is a word. A word is the longest token that begins it, then the
+    longest that continues it, and so on. A word that cannot be spelt so is one unknown token. Threads may share a
+    table.
 
     Args:
-        tokens: The tokens, "##" before those that go on with a word; the first stands for all unknown ones.
+        tokens: The tokens, with "##" before tokens that continue a word. The first stands for all unknown ones.
         rows: int8, shape (tokens, dimension).
-        scales: float16, shape (tokens): what each row is multiplied with.
+        scales: float16, shape (tokens): the factor of each row.
 
     Example:
         >>> table = token_table()
@@ -80,7 +86,7 @@ class TokenTable(Immutable):
         self.ids_of_word: Callable[[str], tuple[int, ...]] = lru_cache(maxsize=_REMEMBERED)(self._split)
 
     def __reduce__(self) -> tuple[type[TokenTable], tuple[tuple[str, ...], Array, Array]]:
-        """Pickle the arrays; the words that were remembered are left out."""
+        """Pickle the arrays, without the words that were remembered."""
         return TokenTable, (self.tokens, self._rows, self._scales[:, 0].astype(np.float16))
 
     @property
@@ -119,7 +125,9 @@ class TokenTable(Immutable):
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text as BERT's uncased tokenizer finds them: no case, no accents, punctuation apart.
+    """Return the words of a text as BERT's uncased tokenizer finds them.
+
+    It drops case and accents, and separates punctuation.
 
     Example:
         >>> words("Who directed Amélie?")
@@ -155,7 +163,9 @@ _WRITTEN = _Written()
 
 @lru_cache(maxsize=1)
 def token_table() -> TokenTable:
-    """Return the table of the package, read once for each process: 256 numbers for each of 27,000 tokens.
+    """Return the table of the package, read once per process.
+
+    It holds 256 numbers for each of 27,000 tokens.
 
     It is distilled from all-MiniLM-L6-v2 (Apache-2.0) by `benchmarks/distill_token_table.py`.
 
@@ -174,7 +184,10 @@ _TEXTS_AT_ONCE = 1024
 
 
 def mean_rows(table: TokenTable, texts: Sequence[str]) -> Array:
-    """Return the mean of the rows of the tokens of each text as a unit vector, zero for an empty text."""
+    """Return the mean row of each text's tokens.
+
+    Each mean is a unit vector, or zero for an empty text.
+    """
     ids = [known_ids(table, text) for text in texts]
     means = sums_of_rows(table, ids)
     for mean, of_text in zip(means, ids, strict=True):
@@ -203,12 +216,12 @@ def sums_of_rows(table: TokenTable, ids: Sequence[Sequence[int]]) -> Array:
 
 
 def read_packaged(path: Path, what: str, make: Callable[[dict[str, Array]], _Read]) -> _Read:
-    """Return what is made of the tensors of a file of the package.
+    """Return an object made of the tensors of a file of the package.
 
     Args:
         path: The file, in the format of safetensors.
-        what: What it holds, for the message.
-        make: Makes it of the tensors by name.
+        what: The contents of the file, for the message.
+        make: Makes the object of the tensors by name.
 
     Raises:
         IndexLoadError: If the file is missing or damaged, or lacks a tensor.
@@ -220,7 +233,7 @@ def read_packaged(path: Path, what: str, make: Callable[[dict[str, Array]], _Rea
         raise IndexLoadError(f"the {what} of the package cannot be read ({cause}). Install it again.", path) from cause
 
 
-#: The low byte of SQLite's error codes where the file cannot be written, each with the system's error if it tells one.
+#: The low byte of SQLite's error codes for a file that cannot be written, each with the system's error if there is one.
 _UNWRITABLE: dict[int, int | None] = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_READONLY: errno.EACCES,
@@ -230,11 +243,13 @@ _UNWRITABLE: dict[int, int | None] = {
 
 
 class EmbeddingCache:
-    """Vectors on disk by embedding name and text, in one SQLite file that threads and processes may share.
+    """Keep vectors on disk by embedding name and text.
+
+    Threads and processes may share its one SQLite file.
 
     Args:
         path: The file, which is made if it is missing. None for memory alone.
-        in_memory: How many vectors stay in memory as well, those that came last.
+        in_memory: How many vectors stay in memory as well, the latest ones.
 
     Raises:
         IndexLoadError: From every method, if the file is damaged, locked for a minute or no SQLite file.
@@ -286,7 +301,7 @@ class EmbeddingCache:
 #: one of 43,234 names with lengths 2 to 4, and 82 % with 3 to 5.
 NGRAM_SIZES = (2, 3, 4)
 
-#: The number of axes; 1024 find 90 % of those names instead of 89 %, for twice the memory and time.
+#: The number of axes. 1024 axes find 90 % of the names instead of 89 %, for twice the memory and time.
 HASHED_DIMENSION = 512
 
 _WORD = re.compile(r"[^\W_]+")
@@ -327,11 +342,13 @@ class ArrayEmbeddings(Embeddings, ABC):
 
 
 class HashedEmbeddings(ArrayEmbeddings):
-    """Hashed words and character n-grams: no download, no training, the same vectors on every machine.
+    """Embed texts as hashed words and character n-grams.
 
-    Each word and each n-gram of the folded text, with marks at its two ends, adds `±(1 + ln(count))` to one axis;
-    axis and sign are its CRC-32. Texts that share letters are near, whatever they mean: good for names, typos and
-    repeated wordings, blind to synonyms. A text without letters and digits counts as one word; an empty text is the
+    They need no download and no training, and give the same vectors on every machine.
+
+    Each word and each n-gram of the folded text, with marks at its two ends, adds `±(1 + ln(count))` to one axis. Its
+    CRC-32 gives axis and sign. Texts that share letters are near, whatever they mean: good for names, typos and
+    repeated wordings, blind to synonyms. A text without letters and digits counts as one word. An empty text is the
     first axis, so that it is as far from all others as unrelated texts are.
 
     Args:
@@ -351,7 +368,7 @@ class HashedEmbeddings(ArrayEmbeddings):
     model = "words and 2-4-grams, 1"
 
     def __init__(self, dimension: int = HASHED_DIMENSION) -> None:
-        """Check the dimension; nothing is loaded."""
+        """Check the dimension, and load nothing."""
         if dimension < 1:
             raise InvalidArgumentError(f"HashedEmbeddings: dimension must be 1 or more, but got {dimension}.")
         self.dimension = dimension
@@ -395,7 +412,7 @@ def _hash(feature: str) -> int:
 class SentenceTransformerEmbeddings(Immutable, Embeddings):
     """A model of the package sentence-transformers, run on this machine (extra `local`).
 
-    It is pickled by its name; another process loads the model anew.
+    It is pickled by its name, and another process loads the model again.
 
     Args:
         model: A model's name on Hugging Face, or a folder.
@@ -429,19 +446,25 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
         return kind, (self.model,)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return a vector for each text; sentence-transformers sorts them by length itself."""
+        """Return a vector for each text, sorted by length inside.
+
+        The sorting is done by sentence-transformers.
+        """
         with self._lock:
             vectors: list[list[float]] = self._encoder.encode_document(texts, show_progress_bar=False).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """Return a vector, with the model's own prompt for questions where it has one."""
+        """Return a vector, with the model's own prompt for questions if it has one."""
         with self._lock:
             vector: list[float] = self._encoder.encode_query(text, show_progress_bar=False).tolist()
         return vector
 
     def embed_tokens(self, texts: list[str]) -> list[Array]:
-        """Return the states of the tokens of each text after the last layer, float32, shape (tokens, d)."""
+        """Return the token states of each text after the last layer.
+
+        They are float32, shape (tokens, d).
+        """
         with self._lock:
             states = self._encoder.encode(texts, output_value="token_embeddings", show_progress_bar=False)
         return [of_text.float().cpu().numpy() for of_text in states]
@@ -467,7 +490,9 @@ def _untrusted(model: str) -> InvalidArgumentError:
 def local_embeddings(
     model: str | Path = "sentence-transformers/all-MiniLM-L6-v2", *, trust_remote_code: bool = False
 ) -> Embeddings:
-    """Return sentence embeddings that run on this machine (extra `local`); the model is downloaded once.
+    """Return sentence embeddings that run on this machine.
+
+    They need the extra `local`. The model is downloaded once.
 
     Args:
         model: A model's name on Hugging Face, or a folder.
@@ -509,18 +534,18 @@ def embed(
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Array:
-    """Embed texts in batches and check what comes back.
+    """Embed texts in batches and check the vectors.
 
     Args:
-        embeddings: Any LangChain embeddings; only `embed_documents` is called, with each distinct text of a batch once.
+        embeddings: Any LangChain embeddings. Only `embed_documents` is called, with each distinct text of a batch once.
         texts: The texts.
         batch_size: How many texts go into one call.
         cache: Supplies known vectors and keeps new ones.
         progress: Whether to show a progress bar on stderr.
-        workers: Processes that embed batches; this one by default.
+        workers: Processes that embed batches. By default, this process.
 
     Returns:
-        float32, shape (texts, dimension): unit rows; shape (0, 0) for no texts.
+        float32, shape (texts, dimension): unit rows, or shape (0, 0) for no texts.
 
     Raises:
         ModelCallError: If the client of the embeddings fails with an error of Python's own, as a KeyError. Errors of
@@ -541,11 +566,13 @@ def embed_batches(
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Iterator[Array]:
-    """Yield the vectors of each batch of texts; see `embed`.
+    """Yield the vectors of each batch of texts.
+
+    See `embed`.
 
     Args:
         embeddings: As of `embed`.
-        texts: The texts; a slice of them is taken for each batch.
+        texts: The texts. A slice of them is taken for each batch.
         batch_size: As of `embed`.
         cache: As of `embed`.
         progress: As of `embed`.
@@ -579,7 +606,10 @@ def embed_batches(
 
 
 def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
-    """Return a unit vector for each text, each of which is there once; no call for no texts."""
+    """Return a unit vector for each distinct text.
+
+    There is no call for no texts.
+    """
     if not texts:
         return np.empty((0, 0), np.float32)
     own = type(embeddings).embed_documents  # of a subclass of somebody else, it must be called
@@ -604,7 +634,10 @@ def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
 
 
 def _rows(embeddings: Embeddings, texts: list[str]) -> list[list[float]]:
-    """Call the embeddings, at most until the deadline; errors of their client pass without secrets."""
+    """Call the embeddings, at most until the deadline.
+
+    Errors of their client pass without secrets.
+    """
     with client_errors(type(embeddings).__name__):
         rows = call_foreign(embeddings.embed_documents, texts)
     if not isinstance(rows, Sequence | np.ndarray) or not all(isinstance(row, Sequence | np.ndarray) for row in rows):

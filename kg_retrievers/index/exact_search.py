@@ -21,14 +21,13 @@ _DISTANCES = 128
 
 
 class ExactSearch:
-    """Compares with every vector. Equal vectors have a distance of exactly 0; ties go to the smallest ids.
+    """Compares with every vector. Equal vectors have a distance of exactly 0, and ties go to the smallest ids.
 
     One pass of `n * d` multiplications per query vector: 43,000 names in 512 dimensions take about 5 ms.
 
     Args:
-        vectors: float32, shape (m, d): unit rows; may be mapped from disk, and is never copied.
-        rows: The row of each id: integers of shape (n). Some rows belong to no id. By default row i is that
-            of id i.
+        vectors: float32, shape (m, d): unit rows. They may be mapped from disk, and are never copied.
+        rows: The row of each id: integers of shape (n). Some rows belong to no id. By default row i belongs to id i.
     """
 
     def __init__(self, vectors: Array, rows: Array | None = None) -> None:
@@ -88,7 +87,10 @@ class ExactSearch:
         return ids, distances
 
     def _products(self, asked: Array) -> Array:
-        """Return the product of each of some vectors and each row; of several, in blocks, in half the time."""
+        """Return the product of each of some vectors and each row.
+
+        Several vectors are multiplied in blocks, in half the time.
+        """
         if len(asked) == 1:
             single: Array = asked @ self.vectors.T
             return single

@@ -1,4 +1,7 @@
-"""GraphIndex: an indexed graph, built, saved, opened, changed, or connected to where it is in a database."""
+"""Build, save, open, change and connect indexed graphs.
+
+`GraphIndex` may connect to a graph in its database.
+"""
 
 from __future__ import annotations
 
@@ -115,18 +118,18 @@ class GraphIndex(Immutable):
     of them has a distance of 0 from it and at least `EXACT_NAME_MARGIN` from the others. Triples are embedded too, at
     build or when they are first needed.
 
-    A copy is the index itself. An index that was opened from a folder is pickled as this folder as long as it holds the
-    index, so that another process maps the same files; any other index is pickled with all of its vectors. Its
-    embeddings are pickled with it.
+    A copy is the index itself. An index that was opened from a folder is pickled as this folder as long as the folder
+    holds the index, so that another process maps the same files. Any other index is pickled with all of its vectors.
+    Its embeddings are pickled with it.
 
     Attributes:
         graph: The graph.
-        embeddings: What turns texts into vectors.
-        dimension: The length of the vectors; 0 for an empty graph.
-        searches: What searches names, relations and types, and triples if all of them were embedded, by kind.
+        embeddings: The model that turns texts into vectors.
+        dimension: The length of the vectors, or 0 for an empty graph.
+        searches: The searches of names, relations and types, by kind, and of triples if all of them were embedded.
         derived: Objects made from the index and shared by all that use it, such as its linker.
-        connected: The graph in a database, of which the index fetches parts or is a part; None for a graph in memory.
-        origin: The connected index of which this is a part; the index itself if it is not a part.
+        connected: The graph in a database, of which the index fetches parts or is a part. None for a graph in memory.
+        origin: The connected index of which this is a part, or the index itself if it is not a part.
         truncated: Whether facts are missing in this part of a connected graph.
         narrowed: Whether this part of a connected graph has only the facts of some relations.
 
@@ -141,7 +144,10 @@ class GraphIndex(Immutable):
     def __init__(
         self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]
     ) -> None:
-        """Take the parts as `build` or `open` made them; use one of these instead."""
+        """Take the parts as `build` or `open` made them.
+
+        Use `build` or `open` instead.
+        """
         self.graph = graph
         self.embeddings = embeddings
         self.dimension = dimension
@@ -175,15 +181,17 @@ class GraphIndex(Immutable):
 
         Args:
             graph: The graph.
-            embeddings: Any LangChain embeddings; `default_embeddings()` by default.
-            path: A folder for the graph and the index, which `open` needs; nothing is saved by default. What it holds
-                is replaced in one step when all is written; nobody else can write there before.
-            triples: Whether to embed every triple now, rather than those that a question needs when it is asked.
+            embeddings: Any LangChain embeddings. By default, `default_embeddings()`.
+            path: A folder for the graph and the index, which `open` needs. By default, nothing is saved. Its contents
+                are replaced in one step when all is written. Nobody else can write there before.
+            triples: Whether to embed every triple now. Otherwise the triples of a question are embedded when it is
+                asked.
             cache: Keeps vectors over several builds, so that only new names are embedded.
             batch_size: How many texts the embeddings get at once.
             progress: Whether to show a progress bar on stderr.
-            workers: Processes that embed, `LocalWorkers` or `RayWorkers`, with the same result; this one by default.
-            embeddings_name: What the shell calls the embeddings (`--embeddings`), kept in the folder.
+            workers: Processes that embed, `LocalWorkers` or `RayWorkers`, with the same result. By default, this
+                process.
+            embeddings_name: The shell's name of the embeddings (`--embeddings`), kept in the folder.
 
         Raises:
             InvalidArgumentError: If the embeddings return something else than one finite vector for each text, or the
@@ -216,12 +224,14 @@ class GraphIndex(Immutable):
     def open(
         cls, path: str | Path, embeddings: Embeddings | None = None, *, graph: KnowledgeGraph | None = None
     ) -> GraphIndex:
-        """Open a folder that `build` wrote; its vectors stay on disk and are mapped into memory.
+        """Open a folder that `build` wrote.
+
+        Its vectors stay on disk and are mapped into memory.
 
         Args:
             path: The folder.
-            embeddings: The embeddings that it was built with; `default_embeddings()` by default.
-            graph: The graph, where it is at hand; the one in the folder by default.
+            embeddings: The embeddings that it was built with. By default, `default_embeddings()`.
+            graph: The graph, if it is at hand. By default, the one in the folder.
 
         Raises:
             IndexLoadError: If the folder holds no complete index.
@@ -250,7 +260,10 @@ class GraphIndex(Immutable):
         return index
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder that the index was opened from, or the vectors where it does not hold them any more."""
+        """Pickle the folder that the index was opened from.
+
+        If the folder does not hold the index any more, pickle the vectors.
+        """
         if self.connected is not None and not self.is_part:
             hint = "Connect in the other process: GraphIndex.connect(executor, embeddings)."
             for part in (self.connected.reader, self.embeddings, self.connected.store):
@@ -275,26 +288,28 @@ class GraphIndex(Immutable):
         fresh_seconds: float = FRESH_SECONDS,
         timeout: float = TIMEOUT,
     ) -> GraphIndex:
-        """Connect to a graph that stays in its database: each question fetches the part that it needs.
+        """Connect to a graph that stays in its database.
 
-        Only the schema is read now; the graph of the index holds the relations and no facts. A retriever fetches the
+        Each question fetches the part that it needs.
+
+        Only the schema is read now. The graph of the index holds the relations and no facts. A retriever fetches the
         facts around the entities of a question, in one query for each hop, and works on this part as on any other
         graph. Evidence of a part that `max_facts` cut is marked as truncated.
 
         Args:
             reader: An executor: `Neo4jExecutor`, `LadybugExecutor` or `SparqlExecutor`. Or a driver of neo4j,
                 LangChain's `Neo4jGraph` or LlamaIndex's `Neo4jPropertyGraphStore`.
-            embeddings: Any LangChain embeddings; those that the vectors were made with.
-            vectors: The store that holds the names, filled by `load_names` or `kg-retrievers index`. Without it only
-                entities are found that a question names exactly, but for capitals.
+            embeddings: Any LangChain embeddings, and the same as for the vectors of the store.
+            vectors: The store that holds the names, filled by `load_names` or `kg-retrievers index`. Without it,
+                entities are found only if a question names them exactly, except for capitals.
             max_facts: The most facts that a question fetches.
-            fresh_seconds: How long what was read is taken for what the database holds.
+            fresh_seconds: How long read facts count as current.
             timeout: The most seconds of one query.
 
         Raises:
             InvalidArgumentError: If a number is out of range.
             StaleIndexError: If the store was filled with other embeddings.
-            DatabaseError: If the database cannot be reached, or refuses what is asked.
+            DatabaseError: If the database cannot be reached, or refuses a request.
         """
         reader = executor_of(reader, "GraphIndex.connect", "facts_of")
         connected = ConnectedGraph(
@@ -313,7 +328,9 @@ class GraphIndex(Immutable):
         progress: bool = False,
         **changes: Unpack[Changes],
     ) -> IndexUpdate:
-        """Change the graph and the index in a folder; only what is new is embedded, and vectors are added to the file.
+        """Change the graph and the index in a folder.
+
+        Only new texts are embedded, and vectors are added to the file.
 
         A process that opened the folder before goes on with the old index.
 
@@ -328,7 +345,7 @@ class GraphIndex(Immutable):
         Raises:
             IndexLoadError: If the folder holds no complete index.
             StaleIndexError: If the embeddings are others than at build.
-            InvalidArgumentError: As of `KnowledgeGraph.with_changes`; nothing is changed then.
+            InvalidArgumentError: As of `KnowledgeGraph.with_changes`. Nothing is changed then.
             FileWriteError: If another process writes to the folder, the disk is full, or this user may not write there.
 
         Example:
@@ -357,7 +374,9 @@ class GraphIndex(Immutable):
         return IndexUpdate(cls.open(path, embeddings), *changed.counts())
 
     def with_changes(self, **changes: Unpack[Changes]) -> GraphIndex:
-        """Return an index of the changed graph in memory; only what is new is embedded.
+        """Return an index of the changed graph in memory.
+
+        Only new texts are embedded.
 
         Args:
             **changes: As of `KnowledgeGraph.with_changes`.
@@ -376,7 +395,9 @@ class GraphIndex(Immutable):
         as_of: date | str | None = None,
         validity: tuple[str, str] = (VALID_FROM, VALID_TO),
     ) -> GraphIndex:
-        """Return an index of only the facts whose attributes satisfy conditions; nothing of the others is in it.
+        """Return an index of only the facts whose attributes satisfy conditions.
+
+        Nothing of the other facts is in it.
 
         The index keeps its last `VIEWS_KEPT` views. Only relations that get another name are embedded again. If the
         graph stays in its database, the conditions are part of all queries.
@@ -387,8 +408,8 @@ class GraphIndex(Immutable):
             validity: As of `KnowledgeGraph.view`.
 
         Raises:
-            InvalidArgumentError: As of `KnowledgeGraph.view`, or if what reads a connected graph cannot narrow it.
-            DatabaseError: If the database cannot be reached, or refuses what is asked.
+            InvalidArgumentError: As of `KnowledgeGraph.view`, or if the reader of a connected graph cannot narrow it.
+            DatabaseError: If the database cannot be reached, or refuses a request.
 
         Example:
             >>> from kg_retrievers.index import default_embeddings
@@ -409,7 +430,10 @@ class GraphIndex(Immutable):
         return self if sets.all() else self._views.get_or_make([key], narrowed)[key]
 
     def _view_in_database(self, *wanted: Any) -> GraphIndex:
-        """Return the view of a connected graph: an index whose reader sees only facts that satisfy conditions."""
+        """Return the view of a connected graph.
+
+        Its reader sees only facts that satisfy conditions.
+        """
         connected = self.connected
         assert connected is not None
         narrow = getattr(connected.reader, "view", None)
@@ -430,7 +454,7 @@ class GraphIndex(Immutable):
         return self._views.get_or_make([key := repr(wanted)], narrowed)[key]
 
     def _changed(self, embed_texts: Callable[[Sequence[str]], Array], change: GraphChange) -> IndexChange:
-        """Embed what is new in a changed graph.
+        """Embed the new texts of a changed graph.
 
         Raises:
             StaleIndexError: If the embeddings do not fit the index.
@@ -442,13 +466,19 @@ class GraphIndex(Immutable):
         return IndexChange(*before, lambda texts: self._texts.checked(embed_texts(texts)))
 
     def _over_change(self, changed: IndexChange) -> GraphIndex:
-        """Return the index of a changed graph, with its table of names if that of the graph before is at hand."""
+        """Return the index of a changed graph, with its table of names.
+
+        It has the table if the table of the graph before is at hand.
+        """
         index = GraphIndex(changed.graph, self.embeddings, changed.dimension, changed.searches())
         index._linking = changed.name_columns(self._linking) if self._linking else None
         return index
 
     def _all_searches(self) -> dict[str, Search]:
-        """Return what searches each kind of parts, with that of the triples if all of them are embedded by now."""
+        """Return the search of each kind of parts.
+
+        The search of triples is among them if all of them are embedded by now.
+        """
         triples = self._triples.search()
         return {**self.searches, "triples": triples} if triples else {**self.searches}
 
@@ -460,22 +490,27 @@ class GraphIndex(Immutable):
     # --- what a text means --------------------------------------------------------------------------------------------
 
     def embed(self, texts: Sequence[str]) -> Array:
-        """Embed texts in one call of the embeddings, or none for texts of relations and types and those seen lately.
+        """Embed texts in at most one call of the embeddings.
+
+        Texts of relations and types, and texts seen lately, need no call.
 
         Returns:
             float32, shape (texts, dimension): unit rows.
 
         Raises:
-            StaleIndexError: If the vectors are not as long as those of the index.
+            StaleIndexError: If the vectors differ in length from the vectors of the index.
             InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
         """
         return self._texts.embed(texts)
 
     def exact_entities(self, texts: Sequence[str]) -> list[Candidates]:
-        """Find the entities that are called as each text, or have it as a key; nothing is embedded.
+        """Find the entities with each text as a name or key.
+
+        Nothing is embedded.
 
         Returns:
-            The candidates that `nearest_entities` gives with k = 1 to a text that is a name; none for other texts.
+            For a text that is a name, these are the candidates that `nearest_entities` gives with k = 1. For other
+                texts, there are none.
         """
         found = []
         for text in texts:
@@ -487,12 +522,14 @@ class GraphIndex(Immutable):
         return found
 
     def nearest_entities(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the entities whose names are nearest to each text; of a name and k = 1, without looking at the others.
+        """Find the entities whose names are nearest to each text.
+
+        For a name and k = 1, the other names are not examined.
 
         Args:
-            texts: The texts; a name or an entity key written exactly is always among its own candidates.
+            texts: The texts. A name or an entity key written exactly is always among its own candidates.
             k: How many names to find for each text. Every entity with one of these names is a candidate, at the least
-                distance of its names, so that all entities of an ambiguous label are found together.
+                distance of its names. All entities of an ambiguous label are thus found together.
 
         Raises:
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
@@ -516,7 +553,9 @@ class GraphIndex(Immutable):
         return found
 
     def nearest_relations(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the k relations nearest to each text; written exactly or readably, a relation has a distance of 0.
+        """Find the k relations nearest to each text.
+
+        A relation that is written exactly or readably has a distance of 0.
 
         Raises:
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
@@ -525,9 +564,11 @@ class GraphIndex(Immutable):
         return self._nearest("relations", texts, k)
 
     def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the k types nearest to each text; written exactly or readably, a type has a distance of 0.
+        """Find the k types nearest to each text.
 
-        A part of a connected graph finds those that it has of the k types nearest in the whole graph.
+        A type that is written exactly or readably has a distance of 0.
+
+        A part of a connected graph finds its own types among the k nearest types of the whole graph.
 
         Raises:
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
@@ -546,7 +587,10 @@ class GraphIndex(Immutable):
 
     @property
     def name_table(self) -> NameTable:
-        """The table that finds names in questions; made now unless the folder holds it."""
+        """The table that finds names in questions.
+
+        It is made now unless the folder holds it.
+        """
 
         def make() -> NameTable:
             self._linking = self._linking or name_columns(self.graph)
@@ -576,25 +620,27 @@ class GraphIndex(Immutable):
         return self.searches["relations"].vectors
 
     def triple_similarities(self, text: str, triples: Array | None = None) -> Array:
-        """Return the cosine of a text and each of the given triples, in [-1, 1], to `SIMILARITY_DECIMALS` decimals.
+        """Return the cosine of a text and each given triple.
+
+        Cosines are in [-1, 1], rounded to `SIMILARITY_DECIMALS` decimals.
 
         The text of a triple is the label of its head, its relation and the label of its tail, each in words
         (`readable`) as all that is embedded: "Her directed by Spike Jonze", the linear verbalization of KAPING
         (arXiv:2306.04136).
 
-        Where the index was built without triples, those that no earlier call needed are embedded now, and kept in
-        memory: `4 * dimension` bytes each, and room for as many again.
+        If the index was built without triples, the triples that no earlier call needed are embedded now. They stay in
+        memory, with `4 * dimension` bytes each and room for as many again.
 
         Args:
-            text: The text; it is embedded as it is.
-            triples: Ids of triples, integers of shape (m); all triples by default.
+            text: The text, which is embedded as it is.
+            triples: Ids of triples, integers of shape (m). By default, all triples.
 
         Returns:
             float32, shape (m), in the order of `triples`.
 
         Raises:
-            InvalidArgumentError: If an id is that of no triple, or the embeddings return something else than one
-                finite vector for each text; triples that were embedded before are kept.
+            InvalidArgumentError: If no triple has one of the ids, or the embeddings return something else than one
+                finite vector for each text. Triples that were embedded before are kept.
             StaleIndexError: If the embeddings do not fit the index.
         """
         ids = None if triples is None else np.asarray(triples, np.int64)
@@ -623,7 +669,10 @@ class GraphIndex(Immutable):
 
     @property
     def is_connected(self) -> bool:
-        """Whether the graph is in a database, of which each question fetches a part; see `connect`."""
+        """Whether each question fetches a part from a database.
+
+        See `connect`.
+        """
         return self.connected is not None and not self.is_part
 
     @property
@@ -633,17 +682,23 @@ class GraphIndex(Immutable):
 
     @property
     def finds_near_names(self) -> bool:
-        """Whether names are found that are written in another way; those of a connected graph only by a store."""
+        """Whether the search finds names that are written in another way.
+
+        A connected graph finds such names only by a store.
+        """
         return self.connected is None or self.connected.names is not None
 
     @property
     def reader(self) -> PartReader | None:
-        """The reader of a connected graph; None for a graph in memory."""
+        """The reader of a connected graph, or None for a graph in memory."""
         return None if self.connected is None else self.connected.reader
 
     @property
     def triple_count(self) -> int | None:
-        """How many triples the whole graph has; None if it is in a database that does not count them."""
+        """How many triples the whole graph has.
+
+        None if it is in a database that does not count them.
+        """
         return len(self.graph) if self.connected is None else self.connected.triple_count
 
     def has_graph_of(self, other: GraphIndex) -> bool:
@@ -653,7 +708,9 @@ class GraphIndex(Immutable):
         return other is self or self.graph.fingerprint == other.graph.fingerprint
 
     def part(self, request: PartRequest) -> GraphIndex:
-        """Fetch a part of a connected graph as an index in memory; a graph in memory is its own part.
+        """Fetch a part of a connected graph as an index in memory.
+
+        A graph in memory is its own part.
 
         Parts are kept by their requests, as long as they are fresh.
 
@@ -673,7 +730,9 @@ class GraphIndex(Immutable):
     def parts(
         self, items: Sequence[Item], request: Callable[[Sequence[Item]], PartRequest]
     ) -> Iterator[tuple[GraphIndex, Sequence[Item]]]:
-        """Yield parts of a connected graph for many items, each with its items; of a graph in memory, the whole.
+        """Yield parts of a connected graph for many items, each with its items.
+
+        For a graph in memory, the part is the whole graph.
 
         A part that is too large for several items is fetched for each half of them. The part of one item may be
         truncated.
@@ -704,7 +763,9 @@ class GraphIndex(Immutable):
                 yield part, some
 
     def holding(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> GraphIndex:
-        """Return a part of a connected graph that also holds some entities and facts of the database.
+        """Return a part that also holds some entities and facts.
+
+        The part belongs to a connected graph, and its database supplies them.
 
         Returns:
             The index itself if it holds them, or if its graph is in memory.
@@ -734,13 +795,19 @@ class GraphIndex(Immutable):
 
     @property
     def whole(self) -> GraphIndex:
-        """The index of the whole graph; of a connected graph, an index of some facts of each relation."""
+        """The index of the whole graph.
+
+        For a connected graph, it is an index of some facts of each relation.
+        """
         if self.reader is None:
             return self
         return self.origin.derived.get("outline", (), self.origin._outline)
 
     def _outline(self) -> GraphIndex:
-        """Read some facts of each relation and facts around these; all facts of a small graph."""
+        """Read some facts of each relation and facts around them.
+
+        Of a small graph, all facts are read.
+        """
         connected = self.connected
         assert connected is not None
         count = connected.triple_count
@@ -774,7 +841,10 @@ class GraphIndex(Immutable):
 def _over(
     connected: ConnectedGraph, embeddings: Embeddings, embed_texts: Callable[[Sequence[str]], Array] | None = None
 ) -> GraphIndex:
-    """Return the index of a connected graph, whose own graph holds the relations and no facts."""
+    """Return the index of a connected graph.
+
+    Its own graph holds the relations and no facts.
+    """
     texts = [readable(name) for name in connected.relations] or [""]
     vectors = embed_texts(texts) if embed_texts else embed(embeddings, texts, batch_size=1024)
     graph, dimension = connected.graph_of({}, []), vectors.shape[1]
@@ -785,7 +855,7 @@ def _over(
 
 
 def _nearer(own: Candidates, elsewhere: Candidates, k: int) -> Candidates:
-    """Return the types of a part that are among the k nearest of the whole graph."""
+    """Return the part's types among the k nearest of the whole graph."""
     farthest = elsewhere.distances[k - 1] if len(elsewhere.distances) >= k else np.inf
     kept = own.distances <= farthest + SLACK
     return Candidates(own.ids[kept], own.distances[kept])
@@ -795,7 +865,7 @@ def check_index(who: str, index: object) -> None:
     """Check that an index was given, and not its folder or its graph.
 
     Raises:
-        InvalidArgumentError: If not; `who` begins the message.
+        InvalidArgumentError: If not. The message begins with `who`.
     """
     if not isinstance(index, GraphIndex):
         raise InvalidArgumentError(
@@ -806,10 +876,12 @@ def check_index(who: str, index: object) -> None:
 
 
 def check_same_embeddings(who: str, index: GraphIndex, other: GraphIndex) -> None:
-    """Check that what was embedded for one index can be compared with what another one embeds.
+    """Check that two indexes can compare their vectors.
+
+    They need the same embeddings.
 
     Raises:
-        ModelMismatchError: If not; `who` begins the message.
+        ModelMismatchError: If not. The message begins with `who`.
     """
     name, got = embedding_name(index.embeddings), embedding_name(other.embeddings)
     if name != got:
@@ -823,7 +895,7 @@ def check_at_hand(who: str, index: GraphIndex) -> None:
     """Check that the graph of an index is at hand as a whole.
 
     Raises:
-        InvalidArgumentError: If it stays in its database; `who` begins the message.
+        InvalidArgumentError: If it stays in its database. The message begins with `who`.
     """
     if index.is_connected:
         raise InvalidArgumentError(

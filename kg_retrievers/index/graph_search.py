@@ -17,7 +17,7 @@ from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.parts import Search, triple_texts
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
-#: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
+#: 3,081 groups of names that differ by case only. Rounding alone gives equal texts distances of up to 5e-4.
 EXACT_NAME_MARGIN = 1e-3
 
 
@@ -35,7 +35,7 @@ def find_nearest(
         search: Finds vectors of the table.
         table: The names.
         texts: The texts.
-        k: How many to find for each; 1 or more. A text that equals so many is not embedded.
+        k: How many to find for each, 1 or more. A text that equals so many is not embedded.
         embed: Embeds texts.
         exact: Returns the ids that a text equals.
 
@@ -61,7 +61,10 @@ def find_nearest(
 
 
 def ids_by_text(table: StringTable) -> dict[str, list[int]]:
-    """Map each string, and its readable form unless that is another string of the table, to its ids."""
+    """Map each string to its ids, also by its readable form.
+
+    A readable form is left out if it is another string of the table.
+    """
     ids: dict[str, list[int]] = {}
     for id, string in enumerate(table):
         ids.setdefault(readable(string), []).append(id)
@@ -69,7 +72,10 @@ def ids_by_text(table: StringTable) -> dict[str, list[int]]:
 
 
 def _exact_first(ids: Array, distances: Array, exact: Sequence[int]) -> Candidates:
-    """Give exact matches a distance of 0, in place of the last where they are missing, and others the margin."""
+    """Give exact matches a distance of 0, and others the margin.
+
+    Missing exact matches take the place of the last ones.
+    """
     if exact:
         others = ~np.isin(ids, exact)
         rest = max(len(ids) - len(exact), 0)
@@ -96,7 +102,9 @@ RECENT_TEXTS = 1024
 
 
 class TextVectors:
-    """Embeds texts that the index does not hold, keeps recent ones, and checks that the model is that of the index.
+    """Embed texts that the index does not hold, and keep recent ones.
+
+    It checks that the model is the same as for the index.
 
     Args:
         embeddings: The model.
@@ -104,7 +112,7 @@ class TextVectors:
         held: Returns the vectors of the index by their texts.
 
     Attributes:
-        probe: A text and its vector in the index, which the first call compares; None where there is none.
+        probe: A text and its vector in the index, which the first call compares. None if there is none.
     """
 
     def __init__(self, embeddings: Embeddings, dimension: int, held: Callable[[], Mapping[str, Array]]) -> None:
@@ -114,7 +122,10 @@ class TextVectors:
         self._embeddings, self._dimension, self._held = embeddings, dimension, held
 
     def embed(self, texts: Sequence[str]) -> Array:
-        """Embed texts; see `GraphIndex.embed`."""
+        """Embed texts.
+
+        See `GraphIndex.embed`.
+        """
         probe, held = self.probe, self._held()
         rows = {text: held[text] for text in texts if text in held}
         recent = self._recent.get_all(texts)
@@ -140,7 +151,7 @@ class TextVectors:
         """Return vectors of the embeddings as they are.
 
         Raises:
-            StaleIndexError: If they are not as long as those of the index.
+            StaleIndexError: If they differ in length from the vectors of the index.
         """
         if vectors.shape[1] != self._dimension:
             raise StaleIndexError(
@@ -165,13 +176,13 @@ class TripleVectors:
         graph: The graph.
         dimension: The length of the vectors.
         embed: Embeds texts.
-        search: The vectors of all triples, where they are made.
+        search: The vectors of all triples, if they are made.
     """
 
     def __init__(
         self, graph: KnowledgeGraph, dimension: int, embed: Callable[[Sequence[str]], Array], search: Search | None
     ) -> None:
-        """Take what is made."""
+        """Take the parts that are made."""
         self._graph, self._dimension, self._embed = graph, dimension, embed
         self._whole = search
         # The vectors that are made, in the order in which they were needed; behind them is room for more.
@@ -181,17 +192,19 @@ class TripleVectors:
         self._lock = LocalLock()
 
     def search(self) -> Search | None:
-        """Return the vectors of all triples; None unless all are embedded."""
+        """Return the vectors of all triples, or None unless all are embedded."""
         if self._whole is None and 0 < len(self._graph) == self._count:
             self._whole = ExactSearch(self._vectors[: self._count], self._rows - 1)
         return self._whole
 
     def similarities(self, direction: Array, triples: Array | None) -> Array:
-        """Return the cosine of a vector and each of the given triples; see `GraphIndex.triple_similarities`.
+        """Return the cosine of a vector and each given triple.
+
+        See `GraphIndex.triple_similarities`.
 
         Args:
             direction: A unit vector.
-            triples: Ids of triples; all where it is None.
+            triples: Ids of triples. None stands for all.
         """
         direction = direction.astype(np.float64)
         ids = np.arange(len(self._graph)) if triples is None else triples
@@ -204,7 +217,10 @@ class TripleVectors:
         return (np.round(cosines, SIMILARITY_DECIMALS) + 0.0).astype(np.float32)  # 0.0 instead of -0.0
 
     def _made(self, ids: Array) -> tuple[Array, Array]:
-        """Return vectors, and the rows of some triples among them; those that are missing are made."""
+        """Return vectors, and the rows of some triples among them.
+
+        Missing vectors are made.
+        """
         if (whole := self.search()) is not None:
             return whole.vectors, ids if whole.rows is None else whole.rows[ids]
         rows = self._rows[ids]
@@ -226,7 +242,9 @@ class TripleVectors:
 
 
 class PartNames(ExactSearch):
-    """The names of a part of a connected graph: each is embedded when it is needed, and some can be found.
+    """The names of a part of a connected graph.
+
+    Each is embedded when it is needed, and some can be found.
 
     Args:
         graph: The part.
@@ -247,6 +265,9 @@ class PartNames(ExactSearch):
         return self._embed([readable(self._graph.names[id]) for id in ids.tolist()])
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
-        """Find the nearest names; see `ExactSearch.search`."""
+        """Find the nearest names.
+
+        See `ExactSearch.search`.
+        """
         ids, distances = ExactSearch(self.vectors_of(self._found)).search(vectors, k)
         return self._found[ids], distances

@@ -1,4 +1,7 @@
-"""What to do next about a question that was not understood, by the language that it is in."""
+"""Advise on questions that were not understood.
+
+The advice depends on the language of the question.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ REPHRASE: Hints = {
 }
 
 #: For a question around whose entities more facts are than are fetched of a connected graph. Facts of relations that it
-#: did not have when the index was connected are not fetched either; on the shell, each command connects.
+#: did not have when the index was connected are not fetched either. On the shell, each command connects.
 RAISE_FACTS: Hints = {
     "hint_python": "Raise max_facts of GraphIndex.connect; if a warning names relations that are new in the database, "
     "connect again.",
@@ -58,7 +61,7 @@ _WORDS_OF = {
     for language in ("German", "French", "Spanish", "Italian", "Portuguese", "Dutch", "Scandinavian")
 }
 
-#: Languages by the beginning of the Unicode names of their letters; the first that a question has.
+#: Languages by the beginning of the Unicode names of their letters. The first language that a question has counts.
 _SCRIPTS = {
     "HIRAGANA": "Japanese",
     "KATAKANA": "Japanese",
@@ -73,15 +76,17 @@ _SCRIPTS = {
 #: Words that only questions in English have.
 _ASKS_IN_ENGLISH = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how"])
 
-#: Function words of English that are words of these languages, too.
+#: English function words that are words of these languages, too.
 _ELSEWHERE = frozenset(function_words("elsewhere"))
 
 
 def looks_foreign(question: str) -> bool:
-    """Return whether a question has more signs of another language than function words of English.
+    """Tell whether a question shows more signs of another language than of English.
 
-    Signs are words in other scripts and frequent function words of other languages. Words with a capital, but for the
-    first one, may be names and tell nothing. A question with "who", "what" and the like is English.
+    The signs of English are its function words.
+
+    Signs are words in other scripts and frequent function words of other languages. Words with a capital, except the
+    first one, may be names and say nothing. A question with "who", "what" and the like is English.
 
     Example:
         >>> looks_foreign("Wer leitet Team Ruby?"), looks_foreign("genre Dune"), looks_foreign("Who leads Team Ruby?")
@@ -94,7 +99,9 @@ def looks_foreign(question: str) -> bool:
 
 
 def tell_language(question: str) -> str:
-    """Return a sentence on the language of a question; nothing if that seems to be English.
+    """Return a sentence on the language of a question.
+
+    It is empty if the language seems to be English.
 
     Example:
         >>> tell_language("Wer leitet Team Ruby?"), tell_language("谁领导 Team Ruby"), tell_language("Who leads it?")
@@ -112,11 +119,11 @@ def tell_language(question: str) -> str:
 
 
 def hints_for(question: str, in_english: Hints) -> dict[str, str]:
-    """Return what to do next about a question that was not understood.
+    """Return the next steps after a question that was not understood.
 
     Args:
         question: The question, best without the names of entities.
-        in_english: What to do about one in English. It stands beside the hint on languages where both may help, since a
+        in_english: The next steps for a question in English. It joins the hint on languages if both may help, since a
             question with a sign of another language has words of English, too.
 
     Example:

@@ -57,22 +57,22 @@ class EntityLinker:
     """Finds the entities that a question names, in plain text. Safe to share between threads.
 
     Labels, aliases and keys are looked up at word boundaries: as written, and without case, accents, punctuation and
-    underscores. Where mentions overlap, the longest wins, then the first. A function word is a mention only if it is
-    written exactly and with a capital inside the question ("Her", not "her"); a word of the graph's schema ("director")
-    only if it is written so too, or nothing else is found. Capitalised words that belong to no mention, or all words
-    where nothing was found, are looked up as short forms of names ("Acme" for "Acme Ltd.", a surname that one or a few
-    people have, initials), and compared with the nearest names of the index, letter by letter.
+    underscores. If mentions overlap, the longest wins, then the first. A function word is a mention only if it is
+    written exactly and with a capital inside the question ("Her", not "her"). A word of the graph's schema ("director")
+    is a mention only if it is written so too, or nothing else is found. Capitalised words that belong to no mention, or
+    all words if nothing was found, are looked up as short forms of names ("Acme" for "Acme Ltd.", a surname that one or
+    a few people have, initials). They are also compared with the nearest names of the index, letter by letter.
 
-    Beside a mention with capitals, one lower-case word whose name has capitals is a word, not a mention: "who acted
-    together with Jane Doe" is not about the film "Together". It is one all the same where a fact points at what has the
-    name, as at a genre, or where one or two facts join that to a mention with capitals. One lower-case word that is a
-    greater share of English text than of the graph's facts, as "film" or "world" are in MetaQA, is no mention beside
-    another one. So the topic and no other is found in 99.0, 99.1 and 99.8 % of MetaQA's 1-, 2- and 3-hop dev questions
-    and in 97.7 % of the 1-hop paraphrases (of every tenth).
+    Next to a mention with capitals, one lower-case word whose name has capitals is a word, not a mention: "who acted
+    together with Jane Doe" is not about the film "Together". The word is a mention all the same if a fact points at a
+    thing of that name, such as a genre, or if one or two facts join that thing to a mention with capitals. One
+    lower-case word with a greater share of English text than of the graph's facts, such as "film" or "world" in MetaQA,
+    is no mention next to another one. In this way exactly the question entity is found in 99.0, 99.1 and 99.8 % of
+    MetaQA's 1-, 2- and 3-hop dev questions and in 97.7 % of the 1-hop paraphrases (of every tenth).
 
-    The likeliest topic, rank 1, is a mention with capitals, digits or signs before others, then one that is not fuzzy,
-    then the longest. It is the topic of 99.98, 99.99 and 99.93 % of MetaQA's 1-, 2- and 3-hop dev questions; of 99 % if
-    they are written in lower case.
+    The likeliest question entity, rank 1, is a mention with capitals, digits or signs before others, then one that is
+    not fuzzy, then the longest. It is right in 99.98, 99.99 and 99.93 % of MetaQA's 1-, 2- and 3-hop dev questions, and
+    in 99 % if they are written in lower case.
 
     A mention has word boundaries around it, so in scripts without blanks between words only whole phrases are found.
 
@@ -100,14 +100,14 @@ class EntityLinker:
     def link(self, question: str) -> list[Mention]:
         """Find the mentions of entities in a question.
 
-        Cost: linear in the length of the question; that of a recent question was found already.
+        The cost is linear in the length of the question. A recent question costs nothing again.
 
         Returns:
-            The mentions by position; none overlap.
+            The mentions by position, without overlaps.
 
         Raises:
             InvalidArgumentError: If the question is empty.
-            EntityLinkingError: If nothing is found; with up to three suggestions.
+            EntityLinkingError: If nothing is found. The error has up to three suggestions.
         """
         if not question.strip():
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
@@ -162,7 +162,9 @@ class EntityLinker:
         return with_ranks(question, matches)
 
     def resolve(self, keys: Sequence[str]) -> list[str]:
-        """Check entities that a caller names, each by its key, or by a label or alias that no other entity has.
+        """Check entities that a caller names.
+
+        Each is named by its key, or by a label or alias that no other entity has.
 
         Returns:
             Their keys, in the order given.
@@ -193,7 +195,10 @@ class EntityLinker:
         return found[0]
 
     def _nothing_found(self, question: str, suggestions: Sequence[str]) -> EntityLinkingError:
-        """Return the error for a question that names no entity: with the nearest names, or else with what to do."""
+        """Return the error for a question that names no entity.
+
+        It has the nearest names, or else the next steps.
+        """
         next_step = NAME_AN_ENTITY if self.index.finds_near_names else LOAD_NAMES
         hints = hints_for(question, {} if suggestions else next_step)
         return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
@@ -208,7 +213,10 @@ class EntityLinker:
         return self._cache.get("short", (index.graph,), make)
 
     def _named(self, text: QuestionText) -> tuple[list[Match], list[Match]]:
-        """Return the mentions by name, and those that are lower-case words of the schema, each without overlaps."""
+        """Return the mentions by name, and lower-case words of the schema apart.
+
+        Neither group has overlaps.
+        """
         table = self.index.name_table
         names_of, candidates_of = cache(table.names), cache(self._candidates)
         found: list[Match] = []
@@ -246,13 +254,16 @@ class EntityLinker:
         return tuple(entities.values())[:MAX_CANDIDATES]
 
     def _is_generic(self, word: str) -> bool:
-        """Return whether a word is a function word, or begins as one of the schema."""
+        """Tell whether a word is a function word, or begins as a schema word."""
         whole = self.index.whole
         stems, length = whole.derived.get("schema words", (), lambda: _schema_stems(whole.graph))
         return word in FUNCTION_WORDS or word[:length] in stems
 
     def _without_words(self, text: QuestionText, matches: list[Match]) -> list[Match]:
-        """Leave out words of English, and lower-case words beside a mention with capitals, hardly meant as names."""
+        """Leave out words of English, and lower-case words that are hardly names.
+
+        The latter stand next to a mention with capitals.
+        """
         matches = [match for match in matches if not self._is_english(text, match)] or matches
         cased = [match for match in matches if text.has_capitals(match)]
         words = {match for match in matches if _is_word(text.question[match.start : match.end], match.candidates)}
@@ -268,10 +279,12 @@ class EntityLinker:
         return [match for match in matches if match not in words or match in meant]
 
     def _is_english(self, text: QuestionText, match: Match) -> bool:
-        """Return whether a mention is one lower-case word, but for function words, and likelier English than a name.
+        """Tell whether a mention is one lower-case word, likelier English than a name.
 
-        Its share of English text is compared with the share of the facts that has what it may mean. Where a database
-        does not count its facts, it is taken for one of many.
+        Function words next to it do not count.
+
+        Its share of English text is compared with its candidates' share of the facts. If a database does not count its
+        facts, it is assumed to have many.
         """
         written = text.question[match.start : match.end]
         telling = set(words_of(written)) - FUNCTION_WORDS
@@ -289,7 +302,7 @@ class EntityLinker:
         return any(half.start < half.stop for half in halves)
 
     def _around(self, candidates: tuple[LinkedEntity, ...]) -> Array:
-        """Return the ids of what a mention may mean and of its neighbors."""
+        """Return the ids of a mention's candidates and of their neighbors."""
         adjacency, ids = self.index.graph.adjacency, self._ids(candidates)
         return np.concatenate([ids, *(adjacency.neighbors[adjacency.row(id)] for id in ids)])
 
@@ -298,20 +311,22 @@ class EntityLinker:
 
 
 def _schema_stems(graph: KnowledgeGraph) -> tuple[frozenset[str], int]:
-    """Return the first letters of the words in relations and types, and how many letters they are."""
+    """Return the first letters of the words in relations and types, with their number."""
     words = {word for name in chain(graph.relations, graph.types) for word in words_of(name) if len(word) >= _STEM}
     length = _STEM if len(words) <= _MANY_WORDS else _LONG_STEM
     return frozenset(word[:length] for word in words), length
 
 
 def _is_word(text: str, candidates: Sequence[LinkedEntity]) -> bool:
-    """Return whether a mention is a word in lower case where the names have capitals."""
+    """Tell whether a mention is a lower-case word whose names have capitals."""
     differs = candidates[0].how == "case" and all(has_capitals(candidate.label) for candidate in candidates)
     return differs and text.isalpha() and text.islower()
 
 
 def linker_of(index: GraphIndex) -> EntityLinker:
-    """Return the linker of an index, the same one every time, so that its table is made once.
+    """Return the linker of an index.
+
+    It is the same one every time, so that its table is made once.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -334,9 +349,9 @@ class QuestionEntity:
 
     Attributes:
         start: The position of its first character in the question.
-        end: The position after its last; both are the question's length where it is not named.
-        name: What the question calls it; the label of a given one.
-        entities: The keys of what it may be, best first.
+        end: The position after its last. Both are the question's length if it is not named.
+        name: The question's name for it, or the label of a given entity.
+        entities: The keys of its candidates, best first.
         best: How many of the first candidates are tied.
         given: Whether the caller named it by key.
         short: Whether the question shortens its name.
@@ -352,13 +367,18 @@ class QuestionEntity:
 
     @property
     def term(self) -> Known:
-        """The node that represents it in a pattern: the given or shortened entity, else anything with the name."""
+        """The node that represents it in a pattern.
+
+        It is the given or shortened entity, else anything with the name.
+        """
         only = (self.given or self.short) and len(self.entities) == 1  # of several, any may be meant
         return Known(self.name, entity=self.entities[0] if only else None)
 
 
 def question_entities(linker: EntityLinker, question: str, given: Sequence[str] = ()) -> list[QuestionEntity]:
-    """Return the entities that a question is about, the likeliest first: those given, else those found in it.
+    """Return the entities that a question is about, the likeliest first.
+
+    These are the given entities, else the entities found in it.
 
     Raises:
         InvalidArgumentError: If the question is empty.
@@ -390,7 +410,10 @@ def _given_entities(linker: EntityLinker, question: str, given: Sequence[str]) -
 
 
 def _linked_span(linker: EntityLinker, question: str, keys: Sequence[str]) -> tuple[int, int]:
-    """Return where a question names one of some entities in other letters or in short; its end where it does not."""
+    """Return the position of a name of some entities in other letters or in short.
+
+    It is the end of the question if there is none.
+    """
     mentions = []
     with suppress(EntityLinkingError):
         mentions = linker.link(question) if question.strip() else []
@@ -401,7 +424,9 @@ def _linked_span(linker: EntityLinker, question: str, keys: Sequence[str]) -> tu
 
 
 def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
-    """Return the keys of all that a question may be about, the likeliest first, and the question without their names.
+    """Return the question's possible entities, and the question without their names.
+
+    The entities are given by key, the likeliest first.
 
     Raises:
         InvalidArgumentError: If the question is empty.
@@ -413,7 +438,9 @@ def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()
 
 
 def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace parts of a question by `MASK`, overlapping ones by a single one, and squeeze blanks.
+    """Replace parts of a question by `MASK`, and squeeze blanks.
+
+    Overlapping parts become a single one.
 
     Example:
         >>> mask("who directed Her ?", [(13, 16)])
@@ -428,6 +455,9 @@ def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def find_name(name: str, text: str) -> tuple[int, int] | None:
-    """Return the span of a name that occurs as whole words in a text, in any case; None where it does not occur."""
+    """Return the span of a name that occurs as whole words in a text.
+
+    Case does not count. None if the name does not occur.
+    """
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
     return found.span() if found else None

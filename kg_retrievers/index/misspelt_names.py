@@ -1,4 +1,7 @@
-"""Names that a question misspells, letter by letter, or shortens: "Acme" for "Acme Ltd.", a surname, initials."""
+"""Find names that a question misspells or shortens.
+
+Misspelt names are compared letter by letter. Short forms are such as "Acme" for "Acme Ltd.", a surname, or initials.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +64,8 @@ class _Run(NamedTuple):
 class ShortNames:
     """Finds the short forms of names in a question.
 
-    A short form is a run of the words of a name, or its initials. It is a mention where it may mean one entity, a few,
-    or several whose names differ only in bracketed parts. A capitalised word beside it speaks against it, "Bruce
+    A short form is a run of the words of a name, or its initials. It is a mention if it may mean one entity, a few, or
+    several whose names differ only in bracketed parts. A capitalised word next to it speaks against it, since "Bruce
     Springsteen" is not "Bruce Wayne", unless it is a word of the schema or in capitals throughout: "Acme CEO".
 
     Args:
@@ -76,7 +79,10 @@ class ShortNames:
         self._graph, self._table, self._is_generic = graph, table, is_generic
 
     def find(self, text: QuestionText, matches: Sequence[Match]) -> list[Match]:
-        """Return the short forms that begin and end with capitals and are outside of other mentions, longest first."""
+        """Return the short forms with capitals at both ends, longest first.
+
+        They lie outside of other mentions.
+        """
         covered = text.covered(matches)
         is_start = [token.capital and not covered[at] and not text.opens(at) for at, token in enumerate(text.tokens)]
         found = []
@@ -91,11 +97,11 @@ class ShortNames:
         return sorted(found, key=lambda match: match.start - match.end)
 
     def find_in_lower_case(self, text: QuestionText) -> list[Match]:
-        """Return the short forms in a question that has no capitals, longest first.
+        """Return the short forms in a question without capitals, longest first.
 
-        Such a one is a name but for its bracketed part, or begins or ends a name and has half of its words. A word
-        where the name would go on speaks against it, and so does one before the end of a name, unless it is generic. A
-        frequent word of English is none.
+        Such a form is a name without its bracketed part, or begins or ends a name and has half of its words. A word in
+        the place of the rest of the name speaks against it, and so does one before the end of a name, unless it is
+        generic. A frequent word of English is none.
         """
         found = []
         is_start = [bool(token.word) for token in text.tokens]
@@ -115,7 +121,10 @@ class ShortNames:
         return sorted(found, key=lambda match: match.start - match.end)
 
     def _windows(self, text: QuestionText, is_start: Sequence[bool]) -> Iterator[Window]:
-        """Yield windows that begin and end at starts, and whose first word is in a name of several words."""
+        """Yield windows that may be short forms.
+
+        They begin and end at starts, and their first word is in a name of several words.
+        """
         for first, token in enumerate(text.tokens):
             if not is_start[first] or not (len(self._table.names_with(token.word)) or len(token.word) in INITIALS):
                 continue
@@ -127,7 +136,7 @@ class ShortNames:
                     yield first, last
 
     def _is_apart(self, text: QuestionText, covered: Sequence[bool], first: int, last: int) -> bool:
-        """Return whether no capitalised word beside a window may belong to the name that it is a part of."""
+        """Tell whether no capitalised word next to a window may belong to its name."""
         within = text.text(first, last)
         for at in (first - 1, last + 1):
             inside = 0 <= at < len(text.tokens) and text.tokens[at].capital and not covered[at]
@@ -142,7 +151,10 @@ class ShortNames:
         return not 0 <= at < len(text.tokens) or not text.tokens[at].word or self._is_generic(text.tokens[at].word)
 
     def _runs(self, words: Sequence[str]) -> list[_Run]:
-        """Return where names of several words hold a run of words; none where too many names have these words."""
+        """Return the positions of a run of words in names of several words.
+
+        There are none if too many names have these words.
+        """
         rows = sorted((self._table.names_with(word) for word in words), key=len)
         names = rows[0]
         if len(names) > (SHORT_NAMES if len(rows) == 1 else SHORT_ROWS):
@@ -163,12 +175,15 @@ class ShortNames:
         return _Run(name, places[0] == 0, places[-1] == last, 2 * width >= len(of_name), whole)
 
     def _meant(self, runs: Sequence[_Run]) -> tuple[LinkedEntity, ...]:
-        """Return the entities with names that hold a run; none where they are too many."""
+        """Return the entities with names that hold a run.
+
+        There are none if they are too many.
+        """
         whole = [run for run in runs if run.whole]
         return self._entities([run.name for run in whole or runs], MAX_CANDIDATES if whole else SHORT_ENTITIES)
 
     def _of_initials(self, initials: str, matches: Sequence[Match]) -> tuple[LinkedEntity, ...]:
-        """Return the entities with such initials, in a question where no name is found."""
+        """Return the entities with such initials if no name is found in the question."""
         if matches or not (initials.isalpha() and initials.isupper() and len(initials) in INITIALS):
             return ()
         folded = initials.casefold()
@@ -183,7 +198,9 @@ class ShortNames:
 
 
 def _is_among(ids: Array, row: Array) -> Array:
-    """Return which of some ids are in a row that is not empty; both ascend.
+    """Return which of some ids are in a row that is not empty.
+
+    Both ascend.
 
     Cost: O(ids * log(row)).
     """
@@ -197,20 +214,21 @@ def _words(text: QuestionText, first: int, last: int) -> list[str]:
 
 
 #: The least share of equal letters between a fuzzy mention and a name: one wrong letter in six passes. On MetaQA dev
-#: with a random typo in each topic, 81 % are linked right by it and 1 % wrong; of names that are not in the graph, 1 %.
+#: with a random typo in each question entity, 81 % are linked right by it and 1 % wrong, and 1 % of names that are not
+#: in the graph are linked.
 FUZZY_SHARE = 0.83
 
 _DIGITS = re.compile(r"\d+")
 
-#: The least share of equal letters of a name that is suggested, unless it has a word of the question; or the least
-#: share between a word of the name and one of the question.
+#: The least share of equal letters of a name that is suggested without a word of the question, and the least share
+#: between a word of the name and one of the question otherwise.
 SUGGESTED_SHARE, SUGGESTED_WORD_SHARE = 0.6, 0.8
 
 #: A fuzzy mention that holds a name gives way to it where its first or last word has a lesser share of equal letters
 #: with each word of the misspelt name: "Acme CEO" is not "Acme Co".
 WORD_SHARE = 0.7
 
-#: How many near names a fuzzy mention is compared with; of how many words it is at most; how many mentions are tried.
+#: How many near names a fuzzy mention is compared with, how many words it has at most, and how many mentions are tried.
 FUZZY_NAMES, FUZZY_WORDS, FUZZY_WINDOWS = 8, 10, 256
 
 Window = tuple[int, int]
@@ -218,7 +236,9 @@ IsGeneric = Callable[[str], bool]
 
 
 def misspelt_windows(text: QuestionText, matches: Sequence[Match], is_generic: IsGeneric) -> list[Window]:
-    """Return where misspelt names may be: runs of capitalised words that are not all matched, else anywhere.
+    """Return the positions of possible misspelt names.
+
+    They are runs of capitalised words that are not all matched, else anywhere.
 
     Args:
         text: The question.
@@ -270,7 +290,9 @@ def capital_runs(text: QuestionText) -> list[Window]:
 
 
 def near_entities(index: GraphIndex, texts: Sequence[str]) -> list[list[LinkedEntity]]:
-    """Return the entities whose names are near to each text in their letters, by falling share of equal ones.
+    """Return the entities whose names are near to each text in their letters.
+
+    They come by falling share of equal letters.
 
     A name is near that has `SUGGESTED_SHARE` of the letters, or a telling word of the text, if perhaps misspelt.
     """
@@ -319,7 +341,7 @@ def misspelt(
 
 
 def _has_other_word(text: QuestionText, first: int, last: int, name: str) -> bool:
-    """Return whether the first or the last word of a window is like no word of a name."""
+    """Tell whether the first or last word of a window is like no name's word."""
     of_name = words_of(name)
     words = (text.tokens[first].word, text.tokens[last].word)
     return any(max((likeness(word, one) for one in of_name), default=0.0) < WORD_SHARE for word in words if word)

@@ -1,4 +1,7 @@
-"""The names of a graph: their words, a table to look them up, and mentions in a text."""
+"""Look up names of a graph in texts.
+
+The module holds the words of names, a table of names, and mentions in a text.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ MOST_LETTERS = 400
 
 
 def function_words(kind: str) -> list[str]:
-    """Return a list of words of the package: "english", "foreign", or English ones that are words "elsewhere"."""
+    """Return a list of words of the package.
+
+    It is "english", "foreign", or English words that are words "elsewhere".
+    """
     path = Path(__file__).parent / "data" / "function_words.toml"
     words: str = tomllib.loads(path.read_text(encoding="utf-8"))[kind]
     return words.split()
@@ -49,14 +55,16 @@ def words_of(text: str) -> list[str]:
 
 
 def likeness(a: str, b: str, least: float = 0.0) -> float:
-    """Return the letters that two texts share in order, as a share of the longer text, in [0, 1].
+    """Return the share of letters that two texts have in order.
+
+    It is a share of the longer text, in [0, 1].
 
     Of longer texts than `MOST_LETTERS` only the beginnings are compared, since the time grows with both lengths.
 
     Args:
         a: A text.
         b: Another.
-        least: A smaller share counts as 0, which is told sooner.
+        least: A smaller share counts as 0, which is found sooner.
 
     Example:
         >>> likeness("Spike Jonze", "spike jonez")
@@ -72,7 +80,9 @@ def likeness(a: str, b: str, least: float = 0.0) -> float:
 
 
 def telling_words(text: str) -> set[str]:
-    """Return the words of a text that tell it from others: of three letters or more, and no function words.
+    """Return the distinctive words of a text.
+
+    They have three letters or more, and are no function words.
 
     Example:
         >>> sorted(telling_words("The Girl in the Park"))
@@ -82,9 +92,11 @@ def telling_words(text: str) -> set[str]:
 
 
 def english_share(word: str) -> float:
-    """Return about how many of all words of English text are a word: 0.1 / rank, by Zipf's law; 0 if it is rare.
+    """Return the approximate share of a word in English text.
 
-    The rank is that of the token table, whose tokens are in the order of their frequency from "the" on.
+    It is 0.1 / rank, by Zipf's law, or 0 if the word is rare.
+
+    The rank comes from the token table, whose tokens are in the order of their frequency from "the" on.
 
     Example:
         >>> english_share("the"), english_share("with") > english_share("screenplay") > english_share("xyzzy")
@@ -117,7 +129,7 @@ _HALF = np.uint64(32)
 #: How many words a name has that is called by its initials.
 INITIALS = range(3, 9)
 
-#: Keeps the hashes of initials apart from those of words.
+#: Separates the hashes of initials from the hashes of words.
 OF_INITIALS = np.uint64(0xD1B54A32D192ED03)
 
 
@@ -140,7 +152,10 @@ class NameTable:
         self.longest = int(columns["longest"][0])
 
     def has(self, hashes: Array) -> Array:
-        """Return which of some hashes are that of a name, or seem to be: bool, of the same shape."""
+        """Return which of some hashes belong to a name, or seem to.
+
+        The result is bool, of the same shape.
+        """
         if not len(self._hashes):
             return np.zeros(hashes.shape, np.bool_)
         wanted = halved(hashes)
@@ -149,11 +164,13 @@ class NameTable:
         return found
 
     def names(self, key: str, digest: np.uint64 | None = None) -> list[str]:
-        """Return the names and entity keys whose letters and digits are a text; or their signs, where they have none.
+        """Return the names and entity keys whose letters and digits are a text.
+
+        If they have none, their signs count.
 
         Args:
             key: The text.
-            digest: Its hash, where it is known.
+            digest: Its hash, if it is known.
         """
         half = halved(hashes_of([key]) if digest is None else np.array([digest]))[0]
         first = int(np.searchsorted(self._hashes, half))
@@ -162,10 +179,12 @@ class NameTable:
         return [text for text in texts if "".join(parts_of(text)) == key]
 
     def text(self, id: int) -> str:
-        """Return the name of an id, or the entity key of one above those of names.
+        """Return the name of an id.
+
+        An id above the ids of names stands for an entity key.
 
         Raises:
-            DamagedDataError: If it is the id of nothing.
+            DamagedDataError: If the id belongs to nothing.
         """
         names, entities = self._graph.names, self._graph.entities
         if not 0 <= id < len(names) + len(entities):
@@ -173,11 +192,17 @@ class NameTable:
         return names[id] if id < len(names) else entities[id - len(names)]
 
     def names_with(self, word: str) -> Array:
-        """Return the ids of the names of several words that hold a word, and perhaps of others; ascending."""
+        """Return the ids of the names of several words that hold a word.
+
+        They ascend, and others may be among them.
+        """
         return self._row(hashes_of([word]))
 
     def names_of_initials(self, initials: str) -> Array:
-        """Return the ids of the names that have such initials, and perhaps of others; ascending."""
+        """Return the ids of the names that have such initials.
+
+        They ascend, and others may be among them.
+        """
         return self._row(hashes_of([initials]) ^ OF_INITIALS)
 
     def _row(self, digest: Array) -> Array:
@@ -190,12 +215,12 @@ class NameTable:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return the words of a name; its signs where it has none."""
+    """Return the words of a name, or its signs if it has none."""
     return words_of(text) or [text.strip()]
 
 
 def initials_of(words: Sequence[str]) -> set[str]:
-    """Return the initials of a name of several words, and those without function words."""
+    """Return the initials of a name of several words, with and without function words."""
     telling = [word for word in words if word not in FUNCTION_WORDS]
     return {"".join(word[0] for word in of_some) for of_some in (words, telling) if len(of_some) in INITIALS}
 
@@ -239,7 +264,9 @@ def hashes_of(texts: Sequence[str]) -> Array:
 
 
 def halved(hashes: Array) -> Array:
-    """Return hashes of 32 bits for hashes of 64 bits, each of which depends on all 64: uint32.
+    """Return hashes of 32 bits for hashes of 64 bits.
+
+    Each depends on all 64. They are uint32.
 
     Example:
         >>> len(set(halved(hashes_of(["a", "b", "ab", "ba"])).tolist()))
@@ -271,12 +298,12 @@ _FUNCTION_WORDS = hashes_of(sorted(FUNCTION_WORDS))
 
 
 class EarlierNames(NamedTuple):
-    """The table of a graph before a change, and what has changed.
+    """The table of a graph before a change, and the change.
 
     Attributes:
-        columns: What `name_columns` made of the graph.
+        columns: The `name_columns` of the graph.
         graph: The graph.
-        change: What each part of the changed graph was before.
+        change: The earlier state of each part of the changed graph.
     """
 
     columns: Mapping[str, Array]
@@ -284,7 +311,7 @@ class EarlierNames(NamedTuple):
     change: GraphChange
 
     def new_ids(self) -> Array:
-        """Return the new id of each id of the table, -1 if it is gone: int32."""
+        """Return the new id of each id of the table: int32, -1 if it is gone."""
         names, new = len(self.graph.names), len(self.change.graph.names)
         found = np.full(names + len(self.graph.entities), -1, np.int32)
         for origins, before, after in ((self.change.names, 0, 0), (self.change.entities, names, new)):
@@ -307,8 +334,8 @@ def name_columns(graph: KnowledgeGraph, earlier: EarlierNames | None = None) -> 
         hashes: uint32, ascending: of each name, and of each entity key that is no name.
         ids: int32: the name of each, or the number of names plus the entity.
         words: uint32, ascending: of each word, and of the initials, of names of several words.
-        word_starts: int32, or int64 where they are many: where the names with each word begin in `word_names`, and
-            where the last ends.
+        word_starts: int32, or int64 if they are many: the positions in `word_names` at which the names with each word
+            begin, and the end of the last.
         word_names: int32: ids of names, ascending for each word.
         longest: int64, shape (1): how many letters and digits the longest name has.
     """
@@ -347,7 +374,10 @@ def name_columns(graph: KnowledgeGraph, earlier: EarlierNames | None = None) -> 
 
 
 def _words_and_initials(parts: Sequence[Sequence[str]], ids: Array) -> Array:
-    """Return the hashes of the words and the initials of names, each with its id."""
+    """Return the hashes of the words and the initials of names.
+
+    Each comes with its id.
+    """
     words = list(chain.from_iterable(parts))
     bounds = starts_of(np.fromiter(map(len, parts), np.int64, len(parts)))
     hashes, firsts = hashes_of(words), codes_of(word[0] for word in words)
@@ -361,7 +391,10 @@ def _words_and_initials(parts: Sequence[Sequence[str]], ids: Array) -> Array:
 
 
 def _initials(firsts: Array, bounds: Array, ids: Array) -> Array:
-    """Return the hashes of initials with the ids of their names, where they have as many words as that takes."""
+    """Return the hashes of initials with the ids of their names.
+
+    A name needs as many words as that takes.
+    """
     has = np.isin(np.diff(bounds), INITIALS)
     return _paired(RunningHash(firsts).between(bounds[:-1][has], bounds[1:][has]) ^ OF_INITIALS, ids[has])
 
@@ -380,8 +413,8 @@ def _joined(halves: Array, ids: Array) -> Array:
 
 How = Literal["exact", "case", "fuzzy", "short"]
 
-#: Scores of an entity whose name is written exactly; but for case, accents or punctuation; but for blanks as well; of
-#: one whose name is shortened; and the most that a fuzzy mention gets.
+#: Scores by the form of the name: written exactly, exact except for case, accents or punctuation, exact except for
+#: these and blanks, shortened, and the most that a fuzzy mention gets.
 EXACT_SCORE, CASE_SCORE, BLANKS_SCORE, SHORT_SCORE, FUZZY_SCORE = 1.0, 0.9, 0.8, 0.75, 0.8
 
 #: How many entities a mention may have.
@@ -402,9 +435,9 @@ class LinkedEntity:
 
     Attributes:
         entity: Its key.
-        label: What it is called.
-        score: In (0, 1]: 1 if a name is written exactly, 0.9 but for case, accents or punctuation, 0.8 but for blanks
-            as well; 0.75 if it is shortened; 0.8 times the share of equal letters for a fuzzy mention.
+        label: Its label.
+        score: In (0, 1]. 1 if a name is written exactly, 0.9 if case, accents or punctuation differ, 0.8 if blanks
+            differ as well, 0.75 if it is shortened, and 0.8 times the share of equal letters for a fuzzy mention.
         how: "exact", "case", "short" or "fuzzy".
     """
 
@@ -420,10 +453,10 @@ class Mention:
 
     Attributes:
         text: The part, `question[start:end]`.
-        start: Where it begins.
-        end: Where it ends.
-        candidates: The entities it may mean, best first; all entities of an ambiguous label have equal scores.
-        rank: 1 for the mention most likely to be the topic of the question, then 2, 3 ...
+        start: The position of its first character.
+        end: The position after its last character.
+        candidates: The entities it may mean, best first. All entities of an ambiguous label have equal scores.
+        rank: 1 for the mention that is most likely the question entity, then 2, 3 ...
     """
 
     text: str
@@ -473,7 +506,7 @@ class QuestionText:
         return has_capitals(self._inside(self._start, self._end))
 
     def text(self, first: int, last: int) -> str:
-        """Return what stands from one token to another."""
+        """Return the text from one token to another."""
         return self.question[self.tokens[first].start : self.tokens[last].end]
 
     def match(self, first: int, last: int, candidates: tuple[LinkedEntity, ...]) -> Match:
@@ -482,26 +515,38 @@ class QuestionText:
         return Match(start, end, candidates, self.is_marked(start, end))
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Return whether a part is the question, but for blanks."""
+        """Tell whether a part is the question, except for blanks."""
         return start == self._start and end == self._end
 
     def is_marked(self, start: int, end: int) -> bool:
-        """Return whether a part has capitals, digits or signs, but for the first letter of the question."""
+        """Tell whether a part has capitals, digits or signs.
+
+        The first letter of the question does not count.
+        """
         text = self._inside(start, end)
         return has_capitals(text) or not all(character.isalpha() or character.isspace() for character in text)
 
     def has_capitals(self, match: Match) -> bool:
-        """Return whether a mention has a capital, but for the first letter of the question."""
+        """Tell whether a mention has a capital.
+
+        The first letter of the question does not count.
+        """
         return has_capitals(self._inside(match.start, match.end))
 
     def stands_alone(self, start: int, end: int) -> bool:
-        """Return whether a mention of signs has blanks around it and is not the full stop or question mark."""
+        """Tell whether a mention of signs has blanks around it.
+
+        The full stop and the question mark do not count.
+        """
         closing = self.question[start:end] in (".", "?", "!") and end == self._end
         before, after = self.question[max(start - 1, 0) : start], self.question[end : end + 1]
         return not closing and not before.strip() and not after.strip()
 
     def opens(self, token: int) -> bool:
-        """Return whether a token is the first one and a function word, whose capital says nothing."""
+        """Tell whether a token is the first one and a function word.
+
+        The capital of such a word says nothing.
+        """
         return token == 0 and self.tokens[0].word in FUNCTION_WORDS
 
     def covered(self, matches: Iterable[Match]) -> list[bool]:
@@ -512,7 +557,9 @@ class QuestionText:
         return [bool(inside[token.start]) for token in self.tokens]
 
     def named_windows(self, table: NameTable) -> Iterator[tuple[int, int, np.uint64]]:
-        """Yield the first and last token of each window that seems to be a name, and its hash.
+        """Yield the windows that seem to be names.
+
+        Each comes with its first and last token, and its hash.
 
         Cost: O(tokens * windows that begin at one token and are not longer than the longest name).
         """
@@ -548,7 +595,10 @@ def _blocks(counts: Array) -> Iterator[tuple[int, int]]:
 
 
 def longest(matches: Sequence[Match]) -> list[Match]:
-    """Keep the longest of overlapping matches, and none that differs in blanks where there is another."""
+    """Keep the longest of overlapping matches.
+
+    A match that differs in blanks is dropped if there is another.
+    """
     return apart(sorted(matches, key=lambda m: (m.candidates[0].score <= BLANKS_SCORE, m.start - m.end, m.start)))
 
 

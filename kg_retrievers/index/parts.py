@@ -1,4 +1,7 @@
-"""The parts of an index: its searches, its files, its vectors, and the texts that a change embeds again."""
+"""Handle the parts of an index.
+
+These are its searches, its files, its vectors, and the texts that a change embeds again.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class VectorChange(NamedTuple):
     """The vectors of one kind after a change.
 
     Attributes:
-        rows: The row that each vector had, -1 where it is new: int64, shape (n).
+        rows: The row that each vector had, -1 if it is new: int64, shape (n).
         new: The new vectors in the order of their ids: float32, shape (m, d).
     """
 
@@ -49,7 +52,7 @@ class VectorChange(NamedTuple):
         return self.rows < 0
 
     def whole(self, before: Array, new: Array) -> Array:
-        """Return a column of all vectors, given that of before and that of the new ones."""
+        """Return a column of all vectors from the old and the new column."""
         column = np.empty((len(self.rows), new.shape[1]), new.dtype)
         if not self.is_new.all():
             column[~self.is_new] = before[self.rows[~self.is_new]]
@@ -57,26 +60,29 @@ class VectorChange(NamedTuple):
         return column
 
     def grown_rows(self, before: int) -> Array:
-        """Return the row of each vector if the new ones are put behind so many: int64."""
+        """Return the rows of vectors if new ones follow so many: int64."""
         rows = self.rows.copy()
         rows[self.is_new] = before + np.arange(len(self.new))
         return rows
 
     def wastes(self, before: int) -> bool:
-        """Whether too many rows belong to nothing if the new ones are put behind so many."""
+        """Tell whether too many rows belong to nothing.
+
+        The new ones would follow so many.
+        """
         count = before + len(self.new)
         return count - len(self.rows) > MOST_UNUSED * count
 
 
 class IndexChange:
-    """What a change of the graph does to an index.
+    """The effect of a graph's change on an index.
 
     Args:
         before: The graph before.
-        dimension: The length of the vectors; 0 for an empty graph.
-        searches: What searches each kind of parts.
+        dimension: The length of the vectors, or 0 for an empty graph.
+        searches: The search of each kind of parts.
         change: The changed graph.
-        embed_texts: Embeds texts and checks what comes back.
+        embed_texts: Embeds texts and checks the vectors.
 
     Attributes:
         graph: The changed graph.
@@ -91,7 +97,7 @@ class IndexChange:
         change: GraphChange,
         embed_texts: Callable[[Sequence[str]], Array],
     ) -> None:
-        """Embed what is new."""
+        """Embed the new texts."""
         self.graph = change.graph
         self._before, self._searches, self._change = before, searches, change
         self._vectors = self._embedded(embed_texts, dimension)
@@ -109,12 +115,15 @@ class IndexChange:
         return found
 
     def name_columns(self, before: Mapping[str, Array] | None) -> dict[str, Array]:
-        """Return the columns of the table of names, given those of before."""
+        """Return the columns of the table of names, given the earlier columns."""
         earlier = EarlierNames(before, self._before, self._change) if before else None
         return name_columns(self.graph, earlier)
 
     def saved_columns(self) -> dict[str, Column]:
-        """Return the columns of vectors for the folder that holds those of before: long ones grow."""
+        """Return the columns of vectors for the folder that holds the earlier ones.
+
+        Long columns grow.
+        """
         columns: dict[str, Column] = {}
         for kind, before in self._searches.items():
             change = self._vectors[kind]
@@ -133,14 +142,18 @@ class IndexChange:
         return {kind + end: change.whole(column, new[end]) for end, column in before.columns.items()}
 
     def counts(self) -> tuple[int, int, int, int]:
-        """Return how many facts are new, were to be added and there already, and are gone, and what was embedded."""
+        """Return the counts of a change.
+
+        They say how many facts are new, were to be added and there already, and are gone, and how many texts were
+        embedded.
+        """
         before, origins = self._before, self._change.triples
         added, kept = int((origins < 0).sum()), int((origins >= 0).sum())
         embedded = sum(len(vectors.new) for vectors in self._vectors.values())
         return added, self.graph.duplicates - before.duplicates, len(before) - kept, embedded
 
     def _embedded(self, embed_texts: Callable[[Sequence[str]], Array], dimension: int) -> dict[str, VectorChange]:
-        """Embed what is new, all in one call."""
+        """Embed the new texts, all in one call."""
         before, graph = self._before, self.graph
         origins = {
             "names": self._change.names,
@@ -158,7 +171,10 @@ class IndexChange:
 
 
 def triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
-    """Return what is embedded of triples: the words of the head's label, the relation and the tail's label."""
+    """Return the texts of triples for embedding.
+
+    Each has the words of the head's label, the relation and the tail's label.
+    """
     label = cache(lambda entity: readable(graph.label(graph.entities[entity])))
     words = cache(lambda relation: readable(graph.relations[relation]))
     return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[ids].tolist()]
@@ -170,7 +186,7 @@ def tables_of(graph: KnowledgeGraph) -> dict[str, StringTable]:
 
 
 def _texts(graph: KnowledgeGraph, kind: str, ids: Array) -> list[str]:
-    """Return what is embedded of some ids of a kind."""
+    """Return the texts for embedding of some ids of a kind."""
     if kind == "triples":
         return triple_texts(graph, ids)
     table = tables_of(graph)[kind]
@@ -178,20 +194,23 @@ def _texts(graph: KnowledgeGraph, kind: str, ids: Array) -> list[str]:
 
 
 def _row_columns(kind: str, rows: Array, count: int) -> dict[str, Array]:
-    """Return the column of the rows of a kind; none where each of `count` rows is that of the id of the same number."""
+    """Return the column of the rows of a kind.
+
+    There is none if each of `count` rows belongs to the id of the same number.
+    """
     plain = len(rows) == count and np.array_equal(rows, np.arange(count))
     return {} if plain else {f"{kind}_rows": rows.astype(np.int32)}
 
 
 def _rows_of(rows: Array | None, origins: Array) -> Array:
-    """Return the row of each earlier id, -1 where there was none."""
+    """Return the row of each earlier id, -1 if there was none."""
     if rows is None or not len(rows):
         return origins.astype(np.int64)
     return np.where(origins < 0, -1, rows[origins])
 
 
 def _is_reworded(before: KnowledgeGraph, change: GraphChange) -> Array:
-    """Return which triples are new or have an end or a relation that is called otherwise: bool."""
+    """Return which triples are new or have an end or a relation with another name: bool."""
     graph, found = change.graph, change.triples < 0
     ids = np.flatnonzero(~found)
     edges, earlier = graph.edges[ids], before.edges[change.triples[ids]]
@@ -210,12 +229,15 @@ _MODEL = re.compile(
 
 
 def identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> dict[str, str | int]:
-    """Return what an index is of: its graph, its embeddings and their dimension."""
+    """Return the identity of an index: its graph, its embeddings and their dimension."""
     return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
 
 
 def make_searches(columns: Mapping[str, Array]) -> dict[str, Search]:
-    """Return what searches names, relations and types, and triples if all of them are embedded, by kind."""
+    """Return the searches of names, relations and types, by kind.
+
+    The search of triples is among them if all of them are embedded.
+    """
     searches = dict[str, Search]()
     for kind in ("names", "relations", "types", "triples"):
         vectors, bits, rows = (columns.get(f"{kind}{end}") for end in ("", "_bits", "_rows"))
@@ -243,7 +265,10 @@ def check_model(path: str | Path, meta: Mapping[str, Any], embeddings: Embedding
 
 
 def embeddings_option(name: str, recorded: str | None = None) -> str:
-    """Return the option of the shell for embeddings, by their `embedding_name` and what the shell recorded."""
+    """Return the shell's option for embeddings.
+
+    It follows from their `embedding_name` and the shell's own record.
+    """
     own = {embedding_name(default_embeddings()): "static", embedding_name(HashedEmbeddings()): "hashed"}
     option = own.get(name)
     if option is None and recorded not in own.values():
@@ -256,7 +281,9 @@ def embeddings_option(name: str, recorded: str | None = None) -> str:
 def graph_of(
     path: str | Path, fingerprint: str, graph: KnowledgeGraph | None, part: OpenedPart | None
 ) -> KnowledgeGraph:
-    """Return the graph that was given, or else the one saved beside the index, if the index was built from it.
+    """Return the given graph, or else the one saved with the index.
+
+    The index must have been built from it.
 
     Raises:
         IndexLoadError: If the graph was saved without its index.
@@ -278,10 +305,12 @@ def graph_of(
 
 
 def check_vectors(columns: Mapping[str, Array], graph: KnowledgeGraph, dimension: int) -> None:
-    """Check that there is a vector for each name, relation and type, and for each triple where triples are embedded.
+    """Check that the vectors of an index are complete.
+
+    There is one for each name, relation and type, and for each triple if triples are embedded.
 
     Raises:
-        ValueError: If not; the message names the column.
+        ValueError: If not. The message names the column.
     """
     sizes = {kind: len(table) for kind, table in tables_of(graph).items()} | {"triples": len(graph)}
     for name, size in sizes.items():
@@ -306,12 +335,14 @@ def _check_type(name: str, column: Array, dtype: str) -> None:
 
 
 def check_name_table(columns: Mapping[str, Array], graph: KnowledgeGraph) -> None:
-    """Check what `name_columns` returned: lengths, and in short columns that each id is that of a name or an entity.
+    """Check the result of `name_columns`.
+
+    The check covers lengths, and in short columns that each id belongs to a name or an entity.
 
     The table checks the ids of long columns when it reads them.
 
     Raises:
-        ValueError: If something does not fit; the message names the column.
+        ValueError: If something does not fit. The message names the column.
     """
     names = len(graph.names)
     check_shape("ids", columns["ids"], columns["hashes"].shape)
@@ -331,7 +362,9 @@ def embed_graph(
     triples: bool,
     writer: FolderWriter | None,
 ) -> tuple[dict[str, Array], dict[str, ColumnFile], int]:
-    """Embed the names, relations and types of a graph, and its triples where they are wanted.
+    """Embed the names, relations and types of a graph.
+
+    Its triples are embedded if they are wanted.
 
     Args:
         graph: The graph.
@@ -340,8 +373,8 @@ def embed_graph(
         writer: Vectors are written to its folder while they are made.
 
     Returns:
-        The columns of the vectors, by name; the files that hold them, by the same names; and the length of the vectors,
-        0 if nothing was embedded.
+        The columns of the vectors, by name, the files that hold them, by the same names, and the length of the vectors,
+            0 if nothing was embedded.
 
     Raises:
         FileWriteError: If the disk is full, or this user may not write there.
@@ -371,7 +404,10 @@ def embed_graph(
 
 
 class _GraphTexts(Sequence[str]):
-    """All texts that are embedded: names, relations, types, triples; each is made when it is asked for."""
+    """All texts that are embedded: names, relations, types, triples.
+
+    Each is made when it is asked for.
+    """
 
     def __init__(self, graph: KnowledgeGraph, triples: bool) -> None:
         self._graph = graph
@@ -386,7 +422,10 @@ class _GraphTexts(Sequence[str]):
         return [text for kind, ids in parts for text in _texts(self._graph, kind, ids)]
 
     def parts(self, start: int, stop: int) -> Iterator[tuple[str, Array]]:
-        """Yield the ids of each kind that a range of all kinds, one behind the other, holds."""
+        """Yield the ids of each kind in a range of all kinds.
+
+        The kinds stand one behind the other.
+        """
         for kind, size in self.sizes.items():
             ids = np.arange(max(start, 0), min(stop, size))
             if len(ids):

@@ -47,7 +47,7 @@ def open_table(url: str, schema: str, table: str, embeddings: Embeddings, create
         create: Whether a table is made.
 
     Returns:
-        A store whose scores are L2 distances; None if there is no table and none is made.
+        A store whose scores are L2 distances. None if there is no table and none is made.
 
     Raises:
         InvalidArgumentError: If the address has an unknown option, the database has no such schema, or the table has

@@ -21,22 +21,23 @@ CANDIDATES, LEAST_CANDIDATES = 32, 4096
 #: How many candidates of several questions are held at once, 32 bytes each.
 MAX_CANDIDATES = 1 << 22
 
-#: A greater cosine may be that of an equal vector, which is then compared number by number.
+#: A greater cosine may belong to an equal vector, which is then compared number by number.
 NEARLY_EQUAL = 0.998
 
 
 class QuantizedSearch:
-    """Finds nearly all of the nearest vectors, in a fraction of the memory and the time of `ExactSearch`.
+    """Find nearly all of the nearest vectors at a fraction of the cost.
 
-    A pass over the bits of all vectors picks the `CANDIDATES * k` that differ in the fewest bits; their 8-bit numbers
-    give the distances, with an error of about 0.01. Vectors with equal 8-bit numbers have a distance of exactly 0; ties
-    go to the smallest ids. `k` of all vectors are found in any case.
+    Memory and time are a fraction of `ExactSearch`'s.
+
+    A pass over the bits of all vectors picks the `CANDIDATES * k` that differ in the fewest bits. Their 8-bit numbers
+    give the distances, with an error of about 0.01. Vectors with equal 8-bit numbers have a distance of exactly 0, and
+    ties go to the smallest ids. `k` of all vectors are found in any case.
 
     Args:
-        vectors: int8, shape (m, d): rows as `quantized` makes them; may be mapped from disk, and is never copied.
-        bits: uint64, shape (m, w): the `rotated_bits` of these rows.
-        rows: The row of each id: integers of shape (n). Some rows belong to no id. By default row i is that
-            of id i.
+        vectors: int8, shape (m, d): rows as `quantized` makes them. They may be mapped from disk, and are never copied.
+        bits: uint64, shape (m, w): the `rotated_bits` of the rows.
+        rows: The row of each id: integers of shape (n). Some rows belong to no id. By default row i belongs to id i.
     """
 
     def __init__(self, vectors: Array, bits: Array, rows: Array | None = None) -> None:
@@ -68,7 +69,10 @@ class QuantizedSearch:
         return unit_rows(self.vectors[ids if self.rows is None else self.rows[ids]])
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
-        """Find the nearest vectors; see `ExactSearch.search`."""
+        """Find the nearest vectors.
+
+        See `ExactSearch.search`.
+        """
         from kg_retrievers.algorithms.bit_scan import nearest_by_bits  # loads numba
 
         k = min(k, len(self))
@@ -101,6 +105,6 @@ class QuantizedSearch:
 
     @cached_property
     def _bits(self) -> Array:
-        """The bits of each id, so that rows of nothing take no place among the candidates."""
+        """The bits of each id, so that unused rows are no candidates."""
         bits: Array = self.bits if self.rows is None else self.bits[self.rows]
         return bits

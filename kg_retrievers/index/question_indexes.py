@@ -1,4 +1,7 @@
-"""An index for each of many small graphs, as of questions that have a graph each, in some milliseconds."""
+"""Index many small graphs, each in some milliseconds.
+
+An example is questions that have a graph each.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import EmbeddingCache
 from kg_retrievers.index.graph_index import GraphIndex
 
-#: How many vectors of names stay in memory, those that came last: 0.3 GB with 384 numbers each.
+#: How many vectors of names stay in memory, the latest ones: 0.3 GB with 384 numbers each.
 KEPT_VECTORS = 200_000
 
 #: How many indexes are kept, those made last, since neighbouring questions may share a graph.
@@ -19,16 +22,19 @@ KEPT_INDEXES = 8
 
 
 class QuestionIndexes:
-    """Indexes one graph after the other; a text that several graphs hold is embedded once.
+    """Index one graph after the other.
 
-    Cost of an index: that of embedding the names that no earlier graph had; without any, 3 to 5 ms for 1,000 triples.
+    A text that several graphs hold is embedded once.
+
+    The cost of an index is the embedding of names that no earlier graph had. Without any, it takes 3 to 5 ms for 1,000
+    triples.
 
     Args:
         embeddings: Any LangChain embeddings.
-        cache: A file that keeps vectors from one run to the next; it is made if it is missing.
+        cache: A file that keeps vectors from one run to the next. It is made if it is missing.
 
     Attributes:
-        cache: The vectors of names, those that came last in memory.
+        cache: The vectors of names, with the latest ones in memory.
 
     Raises:
         IndexLoadError: If the file is damaged.

@@ -1,4 +1,7 @@
-"""The names of a graph in a vector store: found by vector, and, without any scan, by their letters and digits."""
+"""Keep the names of a graph in a vector store.
+
+They are found by vector, and, without any scan, by their letters and digits.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +39,11 @@ ROUNDING = 1e-6
 #: Makes the ids of names.
 _NAMES = UUID("8d3c2a4e-5f0b-4d8e-9a51-1f1c5be5b0d7")
 
-#: The id and the text of the one document that holds no name, but what is known of all.
+#: The id and the text of the one document that holds no name, but the facts about all names.
 ABOUT = str(uuid5(_NAMES, "about"))
 ABOUT_TEXT = "about the names of this graph"
 
-#: What some stores cannot keep in a text.
+#: The characters that some stores cannot keep in a text.
 _UNKEPT = re.compile(r"[\0\ud800-\udfff]")
 
 #: How many entities are read at a time.
@@ -49,17 +52,18 @@ PAGE_SIZE = 2_000
 #: How many seconds a page may take.
 PAGE_SECONDS = 120.0
 
-#: How many names with the same letters and digits are asked for at first; as many again and more, where all are there.
+#: How many names with the same letters and digits are requested at first. If all are there, as many again and more are
+#: requested.
 ALIKE = 3
 
-#: How often more are asked for, where the last of the nearest names are equally near.
+#: How often more are requested if the last of the nearest names are equally near.
 MAX_TRIES = 4
 
 #: How many names workers embed at a time.
 SHARED_SIZE = 128
 
 
-#: Why a store finds fewer names than it holds, and what to do about it.
+#: Why a store finds fewer names than it holds, and the remedy.
 _LIMITED = f"a search returns {MOST} rows at most. Ask for fewer names."
 _APPROXIMATE = (
     "its index is approximate. Let it look at more: `hnsw.ef_search` and `hnsw.iterative_scan` of pgvector (set by "
@@ -96,7 +100,7 @@ class About:
         embeddings: The `embedding_name` of the model.
         dimension: The length of its vectors.
         count: How many names there are.
-        position: How far the graph is read; None if all of it is.
+        position: How far the graph is read. None if all of it is.
     """
 
     embeddings: str
@@ -106,15 +110,17 @@ class About:
 
 
 class ServerNames:
-    """Finds the names of a graph in a vector store, with the keys of the entities that bear them.
+    """Find the names of a graph in a vector store.
 
-    Each name is one document: its text is the name in words; its metadata are `name`, as written, `keys`, a list as
-    JSON, and `number`, which says when it was added; its id is made from its letters and digits. So names that differ
-    but in case, accents, blanks and signs are found by id. The store holds nothing else, but one document that says
-    which embeddings the names have.
+    Names come with the keys of the entities that bear them.
+
+    Each name is one document. Its text is the name in words. Its metadata are `name`, as written, `keys`, a list as
+    JSON, and `number`, which gives the order of addition. Its id is made from its letters and digits. So names that
+    differ but in case, accents, blanks and signs are found by id. The store holds nothing else, except one document
+    that says which embeddings the names have.
 
     Args:
-        store: The store; `open_store` opens one.
+        store: The store. `open_store` opens one.
         embeddings: The model.
     """
 
@@ -127,7 +133,9 @@ class ServerNames:
 
     @property
     def about(self) -> About | None:
-        """What the store says of its names, None if it is empty; read once.
+        """The store's facts about its names, or None if it is empty.
+
+        They are read once.
 
         Raises:
             StaleIndexError: If the names were embedded by another model.
@@ -137,7 +145,7 @@ class ServerNames:
         return self._about
 
     def refresh(self) -> About | None:
-        """Read again what the store says of its names, after others added some."""
+        """Read the store's facts about its names again, after others added some."""
         self._about = None
         return self.about
 
@@ -166,16 +174,18 @@ class ServerNames:
     # --- finding ------------------------------------------------------------------------------------------------------
 
     def nearest(self, vectors: Array, k: int) -> list[list[Near]]:
-        """Find the nearest names to each of several vectors, ascending by distance, then as they were added.
+        """Find the nearest names to each of several vectors.
 
-        Warns `FewerNamesWarning`, once, where the store finds fewer names than there are.
+        They ascend by distance, then by the order of addition.
+
+        Warns `FewerNamesWarning`, once, if the store finds fewer names than there are.
 
         Args:
             vectors: float32, shape (q, d): unit rows.
             k: How many to find for each.
 
         Raises:
-            StaleIndexError: If the store holds no names, or those of another model.
+            StaleIndexError: If the store holds no names, or names of another model.
             DatabaseError: If the server of the store cannot be reached, or lets nobody in.
         """
         about = self._checked()
@@ -185,7 +195,10 @@ class ServerNames:
         return [self._nearest(vector, min(k, about.count), about) for vector in vectors]
 
     def _nearest(self, vector: Array, k: int, about: About) -> list[Near]:
-        """Find the nearest names to one vector; among equally near ones at the end, those that were added first."""
+        """Find the nearest names to one vector.
+
+        Among equally near ones at the end, the names that were added first win.
+        """
         asked = k + 2  # one is no name, one says whether the last is as near as the next
         for _ in range(MAX_TRIES):
             documents, distances = self.store.near(vector, asked)
@@ -207,12 +220,15 @@ class ServerNames:
         warnings.warn(text, FewerNamesWarning, stacklevel=4)
 
     def written_as(self, texts: Iterable[str]) -> dict[str, list[StoredName]]:
-        """Find the names that are some texts but for case, accents, blanks and signs, by text, as they were added.
+        """Find the names that are written like some texts.
 
-        One request for all texts; another where more than `ALIKE` names have the same letters and digits.
+        Case, accents, blanks and signs may differ. The names come by text, in the order of addition.
+
+        The call makes one request for all texts, and another if more than `ALIKE` names have the same letters and
+        digits.
 
         Raises:
-            StaleIndexError: If the store holds no names, or those of another model.
+            StaleIndexError: If the store holds no names, or names of another model.
             DatabaseError: If the server of the store cannot be reached, or lets nobody in.
         """
         self._checked()
@@ -244,7 +260,9 @@ class ServerNames:
         batch_size: int = 1024,
         workers: Workers | None = None,
     ) -> int:
-        """Add names, in batches; a name that is there gets further keys.
+        """Add names, in batches.
+
+        A name that is there gets further keys.
 
         Before a batch is embedded, the store is asked which of its names are there already: after a break, no text is
         embedded twice. A name that gets further keys is embedded again.
@@ -252,9 +270,10 @@ class ServerNames:
 
         Args:
             names: The names.
-            position: How far the graph is read, kept for whoever goes on there after a break; by default all is.
+            position: How far the graph is read. It is kept so that a later call can continue there after a break. By
+                default, all is read.
             batch_size: How many names are embedded at once.
-            workers: Processes that embed, `SHARED_SIZE` names at a time; this one by default.
+            workers: Processes that embed, `SHARED_SIZE` names at a time. By default, this process.
 
         Returns:
             How many texts were embedded.
@@ -262,8 +281,8 @@ class ServerNames:
         Raises:
             StaleIndexError: If the store holds names of another model.
             InvalidArgumentError: If the embeddings return other than finite vectors of one length.
-            DatabaseError: If the server of the store cannot be reached, lets nobody in, or has no room. What was
-                written stays.
+            DatabaseError: If the server of the store cannot be reached, lets nobody in, or has no room. Names that were
+                written stay.
         """
         made, waiting = 0, iter(names)
         while batch := list(islice(waiting, batch_size)):
@@ -303,7 +322,10 @@ class ServerNames:
         return made
 
     def _embed(self, documents: Sequence[Document], workers: Workers | None) -> int:
-        """Put documents with the vectors of their names; return how many texts were embedded."""
+        """Put documents with the vectors of their names.
+
+        Return how many texts were embedded.
+        """
         if not documents:
             return 0
         texts = [readable(one.metadata["name"]) for one in documents]
@@ -325,7 +347,7 @@ class ServerNames:
 
 
 def letters_of(name: str) -> str:
-    """Return the letters and digits of a name, folded; its signs where it has none.
+    """Return the letters and digits of a name, folded, or its signs if it has none.
 
     Example:
         >>> letters_of("Amélie (2001)"), letters_of("$")
@@ -367,7 +389,10 @@ def _stored_name(document: Document) -> StoredName:
 
 
 def _in_order(documents: Sequence[Document], distances: Array) -> tuple[list[Near], Array]:
-    """Return the names among documents, ascending by distance, then by number, and ranks that equal distances share."""
+    """Return the names among documents, with ranks that equal distances share.
+
+    They ascend by distance, then by number.
+    """
     # A document without a name is of no use here, and another program may have written anything into it.
     numbers = np.array([one.metadata["number"] if "name" in one.metadata else -1 for one in documents], np.int64)
     ranks = np.empty(len(documents), np.int64)
@@ -383,7 +408,7 @@ class LoadedNames:
 
     Attributes:
         entities: How many entities it read.
-        embedded: How many names it embedded; those that the store held already were not.
+        embedded: How many names it embedded, without names that the store held already.
         names: How many names the store holds now.
     """
 
@@ -401,23 +426,25 @@ def load_names(
     progress: bool = False,
     workers: Workers | None = None,
 ) -> LoadedNames:
-    """Put the names of all entities of a database into a vector store, page by page.
+    """Put all entity names of a database into a vector store.
+
+    The database is read page by page.
 
     The store keeps the position: after a break, the same call goes on there, and embeds no name twice. Once all are
-    loaded, a further call adds what is new; names of entities that are gone stay, and lead to nothing.
+    loaded, a further call adds new names. Names of entities that are gone stay, and lead to nothing.
 
     Args:
         reader: An executor.
         embeddings: Any LangChain embeddings.
-        store: Where the names go; it holds nothing else.
+        store: The store for the names, which holds nothing else.
         page_size: How many entities are read at a time, 1 or more.
         progress: Whether to show a progress bar on stderr.
-        workers: Processes that embed, `LocalWorkers` or `RayWorkers`; this one by default. The database and the store
-            are asked by this process alone.
+        workers: Processes that embed, `LocalWorkers` or `RayWorkers`. By default, this process. The database and the
+            store are asked by this process alone.
 
     Raises:
         StaleIndexError: If the store holds names of other embeddings.
-        DatabaseError: If the database or the store fails; what was loaded stays.
+        DatabaseError: If the database or the store fails. Loaded names stay.
     """
     names = ServerNames(store, embeddings)
     about = names.refresh()

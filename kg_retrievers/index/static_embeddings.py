@@ -1,4 +1,7 @@
-"""The default embeddings: they know meanings and forgive typos, without a download and without a framework."""
+"""Provide the default embeddings.
+
+They know meanings and forgive typos, without a download and without a framework.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import NGRAM_SIZES, UNKNOWN, ArrayEmbeddings, sums_of_rows, token_table, words
 
 #: The share of the spelling in texts whose words are all known. Shares of 0 to .4 find .42 to .43 of Wikidata's
-#: properties by other names that people gave them; this one finds .83 of names with two typos, 0 finds .64
+#: properties by other names that people gave them. This one finds .83 of names with two typos, 0 finds .64
 #: (`benchmarks/static_embeddings.py`).
 LETTERS = 0.3
 
@@ -24,15 +27,17 @@ BATCH = 1024
 
 
 class StaticEmbeddings(ArrayEmbeddings):
-    """The mean of the vectors of a text's tokens, beside its hashed character n-grams; read with numpy alone.
+    """Embed a text by its tokens and its hashed character n-grams.
+
+    The vector joins the mean of its tokens' vectors with the n-grams. It is read with numpy alone.
 
     Meaning is the mean of the rows of a text's tokens in `token_table()`, which is distilled from all-MiniLM-L6-v2
-    (Apache-2.0); spelling is its counted n-grams of 2 to 4 characters. Each is made as long as 1, and they are joined
+    (Apache-2.0). Spelling is its counted n-grams of 2 to 4 characters. Each is made as long as 1, and they are joined
     by shares of the squared length: meaning has `(1 - letters) * known`, spelling the rest. `known` is the share of the
-    letters in words that are one token; of a word in k tokens, 1/k counts. So what the table does not know, such as a
-    name with a typo, counts by its letters. Case, accents and punctuation do not count. Words of other scripts than
-    Latin have no meaning here; an empty text is far from all others. Vectors are equal on every machine, up to
-    rounding, and threads may share the embeddings.
+    letters in words that are one token. Of a word in k tokens, 1/k counts. So unknown words, such as a name with a
+    typo, count by their letters. Case, accents and punctuation do not count. Words of other scripts than Latin have no
+    meaning here, and an empty text is far from all others. Vectors are equal on every machine, up to rounding, and
+    threads may share the embeddings.
 
     Args:
         letters: The share of the spelling in texts whose words are all known, 0 to 1.
@@ -47,7 +52,7 @@ class StaticEmbeddings(ArrayEmbeddings):
     """
 
     def __init__(self, letters: float = LETTERS) -> None:
-        """Check the share; the table is read when it is first needed."""
+        """Check the share. The table is read when it is first needed."""
         if not 0 <= letters <= 1:
             raise InvalidArgumentError(f"StaticEmbeddings: letters must be from 0 to 1, but got {letters}.")
         self.letters = letters
@@ -85,7 +90,10 @@ def default_embeddings() -> StaticEmbeddings:
 
 
 def _meanings(split: Sequence[Sequence[str]]) -> tuple[Array, Array]:
-    """Return the sum of the tokens' rows of each text, and the share of its letters that the table knows, 0 to 1."""
+    """Return the sum of each text's token rows.
+
+    Also return the share of its letters that the table knows, 0 to 1.
+    """
     table = token_table()
     tokens = [[table.ids_of_word(word) for word in of_text] for of_text in split]
     sums = sums_of_rows(table, [list(chain.from_iterable(of_text)) for of_text in tokens])
@@ -98,7 +106,10 @@ def _meanings(split: Sequence[Sequence[str]]) -> tuple[Array, Array]:
 
 
 def _spellings(split: Sequence[Sequence[str]]) -> Array:
-    """Return the counted n-grams of each text, shape (texts, axes): each adds 1 or -1 to one axis."""
+    """Return the counted n-grams of each text, shape (texts, axes).
+
+    Each adds 1 or -1 to one axis.
+    """
     texts = [f"\x02{' '.join([word for word in of_text if word.isalnum()] or of_text)}\x03" for of_text in split]
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
     owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
@@ -118,7 +129,10 @@ def _spellings(split: Sequence[Sequence[str]]) -> Array:
 
 
 def _mixed(hashes: Array) -> Array:
-    """Return hashes whose every bit depends on every bit of those given (the last steps of MurmurHash3)."""
+    """Return hashes whose every bit depends on every given bit.
+
+    These are the last steps of MurmurHash3.
+    """
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
     mixed: Array = hashes ^ (hashes >> np.uint32(16))
@@ -126,7 +140,7 @@ def _mixed(hashes: Array) -> Array:
 
 
 def _unit(vectors: Array) -> Array:
-    """Return the vectors with length 1; those of zeros stay."""
+    """Return the vectors with length 1. Zero vectors stay."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Array = vectors / np.where(norms, norms, 1)
     return unit

@@ -17,7 +17,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleI
 from kg_retrievers.index.vector_store import Score, VectorStoreSearch, store_errors, tried_again
 from kg_retrievers.redaction import names_secret, without_secrets
 
-#: The table or collection of names, where the address names none.
+#: The table or collection of names, if the address names none.
 TABLE = "kg_retrievers_names"
 
 #: How many signs the name of a table or collection has at least and at most, so that every store takes it.
@@ -30,15 +30,15 @@ _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{{SHORTEST - 1},{LONGEST - 1}}}")
 
 _SCHEME = re.compile(r"[a-z][a-z+]*")
 
-#: The schemes of servers that are spoken to over HTTP, and what stands for each in their clients.
+#: The schemes of servers that are spoken to over HTTP, and their names in the clients.
 _OVER_HTTP = {"chroma": "http", "chroma+https": "https", "milvus": "http", "milvus+https": "https"}
 
 
 class StoreAddress(NamedTuple):
-    """Where a vector store is.
+    """The address of a vector store.
 
     Attributes:
-        scheme: The part before "://"; "folder" for a folder.
+        scheme: The part before "://", or "folder" for a folder.
         url: The address without the name of the collection, as the client takes it.
         collection: The table or collection.
         schema: The schema of the table, in PostgreSQL.
@@ -51,7 +51,9 @@ class StoreAddress(NamedTuple):
 
 
 def open_store(address: str, embeddings: Embeddings, *, create: bool = True) -> VectorStoreSearch:
-    """Open a vector store; where it has no such table or collection, make it or refuse.
+    """Open a vector store.
+
+    If it has no such table or collection, make it or refuse.
 
     | address | store | extra | password or token |
     |---|---|---|---|
@@ -60,14 +62,14 @@ def open_store(address: str, embeddings: Embeddings, *, create: bool = True) -> 
     | `milvus://host:19530/names`, `milvus+https://...` | Milvus | `milvus` | MILVUS_TOKEN |
     | `names.db`, `names.db?collection=names` | Milvus Lite, in a folder | `milvus` | |
 
-    PostgreSQL takes the options of libpq in the address, as `sslmode=verify-full`. What is made there and in Milvus is
-    searched exactly, until you add an index; Chroma is always approximate. What is opened can be pickled: the process
-    that loads it opens the address again, with the password of its own environment.
+    PostgreSQL takes the options of libpq in the address, as `sslmode=verify-full`. A table that is made there or in
+    Milvus is searched exactly, until you add an index. Chroma is always approximate. An opened store can be pickled.
+    The process that loads it opens the address again, with the password of its own environment.
 
     Args:
         address: The address.
-        embeddings: The model of the names: one text is embedded where a table is made, to know how long vectors are.
-        create: Whether the table or collection is made where there is none; False is for asking.
+        embeddings: The model of the names. If a table is made, one text is embedded, to know how long vectors are.
+        create: Whether a missing table or collection is made. False is for asking.
 
     Raises:
         InvalidArgumentError: If the address cannot be read, or holds a password.
@@ -90,10 +92,10 @@ def open_store(address: str, embeddings: Embeddings, *, create: bool = True) -> 
 
 
 def read_address(address: str) -> StoreAddress:
-    """Return what the address of a vector store says.
+    """Return the parts of a vector store's address.
 
     Raises:
-        InvalidArgumentError: If it cannot be read, or holds a password; the message does not show it.
+        InvalidArgumentError: If it cannot be read, or holds a password. The message does not show it.
 
     Example:
         >>> read_address("postgresql://ann@localhost/films?table=names")
@@ -191,7 +193,10 @@ def _chroma(address: StoreAddress, embeddings: Embeddings, create: bool) -> tupl
 
 
 def _milvus(address: StoreAddress, embeddings: Embeddings, create: bool) -> tuple[VectorStore, Score]:
-    """Open a collection of Milvus, or of a folder of Milvus Lite, or make it with the first names."""
+    """Open a collection of Milvus, or make it with the first names.
+
+    The collection may be in a folder of Milvus Lite.
+    """
     try:
         from langchain_milvus import Milvus
     except ImportError as cause:

@@ -27,12 +27,12 @@ Result = TypeVar("Result")
 #: After how many seconds a call is tried again, if the server could not be reached.
 PAUSES = (0.1, 0.4)
 
-#: The clients whose errors are read; those of other packages pass as they are.
+#: The clients whose errors are read. Errors of other packages pass as they are.
 _CLIENTS = ("asyncpg", "chromadb", "grpc", "httpcore", "httpx", "psycopg", "pymilvus", "sqlalchemy")
 
 
 class _Failure(NamedTuple):
-    """A kind of failure: the code or the message that tells it, and what to say about it."""
+    """A kind of failure, with its code or message and our words for it."""
 
     signs: str
     kind: type[errors.DatabaseError]
@@ -75,7 +75,9 @@ _FAILURES = (
 
 @contextmanager
 def store_errors(who: str) -> Iterator[None]:
-    """Raise a typed error if the server of a vector store is away, lets nobody in, or has no room.
+    """Raise a typed error if the server of a vector store fails.
+
+    It may be away, let nobody in, or have no room.
 
     Args:
         who: The name of the store, for the messages.
@@ -102,7 +104,10 @@ def store_errors(who: str) -> Iterator[None]:
 
 
 def _failure(error: BaseException) -> _Failure | None:
-    """Return the kind of an error, by the error and those that led to it; None for any other error."""
+    """Return the kind of an error, or None for any other error.
+
+    The kind follows from the error and the errors that led to it.
+    """
     chain = causes_of(error)
     states = [state for one in chain if isinstance(state := getattr(one, "sqlstate", None), str)]
     clients = {type(one).__module__.partition(".")[0] for one in chain}.intersection(_CLIENTS)
@@ -113,7 +118,9 @@ def _failure(error: BaseException) -> _Failure | None:
 
 
 def tried_again(call: Callable[[], Result]) -> Result:
-    """Return the result of a call; it is repeated after `PAUSES` if its server could not be reached.
+    """Return the result of a call.
+
+    It is repeated after `PAUSES` if its server could not be reached.
 
     Raises:
         DatabaseUnavailableError: If the server could not be reached the last time either.
@@ -167,14 +174,17 @@ class VectorStoreSearch(Immutable):
         self.store = store
         self.score = score
         self._by_vector: Callable[..., list[tuple[Document, float]]] = by_vector
-        #: The function that opens the store again in another process, and its arguments; None if it is not known.
+        #: The function that opens the store again in another process, and its arguments. None if it is not known.
         self.opened_by: tuple[Callable[..., VectorStoreSearch], tuple[Any, ...]] | None = None
         self._is_milvus = hasattr(store, "get_pks")  # it has no `get_by_ids`
         self._upsert: Any = getattr(getattr(store, "_collection", None), "upsert", None)  # of Chroma
         self._process = os.getpid()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the address, or else the store; a store that holds a connection raises an error."""
+        """Pickle the address, or else the store.
+
+        A store that holds a connection raises an error.
+        """
         if self.opened_by is not None:
             return self.opened_by
         hint = "Open the store in the other process and hand it in: GraphIndex.connect(executor, embeddings, store)."
@@ -182,7 +192,9 @@ class VectorStoreSearch(Immutable):
         return VectorStoreSearch, (self.store, self.score)
 
     def put(self, documents: Sequence[Document], vectors: Array) -> None:
-        """Put documents into the store, in batches, in place of those with the same ids.
+        """Put documents into the store, in batches.
+
+        They replace documents with the same ids.
 
         Chroma and a store with `add_embeddings`, such as PGVectorStore and Milvus, take the vectors. Any other store
         embeds the texts again.
@@ -237,11 +249,13 @@ class VectorStoreSearch(Immutable):
         return [Document(row.pop(store._text_field), id=row.pop(store._primary_field), metadata=row) for row in rows]
 
     def near(self, vector: Array, k: int) -> tuple[list[Document], Array]:
-        """Return the nearest documents to a vector with their L2 distances, float32, in the order of the store.
+        """Return the nearest documents to a vector with their L2 distances.
+
+        The distances are float32, and the order is the store's.
 
         Args:
             vector: float32, shape (d): a unit vector.
-            k: How many to find, `MOST` at most; an approximate index may find fewer.
+            k: How many to find, `MOST` at most. An approximate index may find fewer.
 
         Raises:
             DatabaseError: As of `put`.
@@ -265,7 +279,10 @@ class VectorStoreSearch(Immutable):
         return documents, np.sqrt(np.maximum(squares[self.score], 0)).astype(np.float32)
 
     def _called(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call the store, until the deadline at most; call it again if its server was away."""
+        """Call the store, until the deadline at most.
+
+        It is called again if its server was away.
+        """
         if self.opened_by is not None and self._process != os.getpid():
             raise errors.DatabaseUnavailableError(
                 f"{self.who}: its connections are those of the process that forked this one.",

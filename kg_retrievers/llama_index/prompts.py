@@ -11,7 +11,7 @@ from llama_index.core.llms import ChatMessage, MessageRole
 
 from kg_retrievers.errors import InvalidArgumentError
 
-#: What LlamaIndex calls the placeholders of our prompts; others have the same name on both sides.
+#: LlamaIndex's names for the placeholders of our prompts. All other placeholders have the same name on both sides.
 THEIR_NAMES = {"question": "query_str", "evidence": "context_str"}
 
 #: Who may speak in a message, for LangChain and for LlamaIndex.
@@ -23,7 +23,9 @@ ROLES: dict[type[BaseMessage], MessageRole] = {
 
 
 def to_llama_index(prompt: BasePromptTemplate[Any]) -> llama_prompts.BasePromptTemplate:
-    """Write a prompt as a template of LlamaIndex, which fills `{name}` and leaves every other brace as it is.
+    """Write a prompt as a template of LlamaIndex.
+
+    The template fills `{name}` and leaves every other brace as it is.
 
     Raises:
         InvalidArgumentError: If the prompt holds more than texts by a human, an AI or the system.
@@ -41,7 +43,7 @@ def to_llama_index(prompt: BasePromptTemplate[Any]) -> llama_prompts.BasePromptT
 
 
 def _filled(prompt: BasePromptTemplate[Any], values: dict[str, str]) -> list[ChatMessage]:
-    """Fill a prompt, as messages of LlamaIndex; they may hold nothing but text."""
+    """Fill a prompt, as messages of LlamaIndex with nothing but text."""
     written = []
     for message in prompt.format_prompt(**values).to_messages():
         role = next((role for kind, role in ROLES.items() if isinstance(message, kind)), None)

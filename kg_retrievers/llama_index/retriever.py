@@ -29,12 +29,15 @@ from kg_retrievers.questions.follow_up import FollowUpReader, OpenFollowUp
 
 
 def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetriever:
-    """Return a LlamaIndex retriever that gives the evidence of `retriever`, in the same order.
+    """Return a LlamaIndex retriever with the evidence of `retriever`.
+
+    The evidence keeps its order.
 
     Args:
         retriever: Any retriever of this package. It is not changed, whatever is done to the result.
-        **inputs: What `retriever.invoke` takes beside the question, as `k` or `seed_entities`. It is the same for every
-            query, since a query of LlamaIndex has no room for it; make a second one for other inputs, it costs nothing.
+        **inputs: The arguments of `retriever.invoke` in addition to the question, such as `k` or `seed_entities`. They
+            are the same for every query, since a query of LlamaIndex has no room for them. Make a second retriever for
+            other inputs, at no cost.
 
     Raises:
         InvalidArgumentError: If `retriever` is none of this package, or an input is misspelt or out of range.
@@ -55,15 +58,18 @@ def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetri
 
 
 class LlamaIndexRetriever(BaseRetriever):
-    """A retriever of LlamaIndex that returns the evidence of one of this package; made by `as_llama_index`.
+    """A LlamaIndex retriever over a retriever of this package.
+
+    `as_llama_index` makes it.
 
     A node is one Document: its id and text, `score` from the metadata, all of the metadata, none of it shown to a
-    language or embedding model. Of a query only the text is read, without white space at its ends; embeddings that
+    language or embedding model. Of a query only the text is read, without white space at its ends. Embeddings that
     LlamaIndex put into it are not used. `aretrieve` awaits `ainvoke`, so that a cancelled query cancels the request to
-    the model. Events go to the handlers of LlamaIndex's `Settings`, or to those of a `callback_manager` that is set.
+    the model. Events go to the handlers of LlamaIndex's `Settings`, or to the handlers of a `callback_manager` that you
+    set.
 
-    A refused question gives no nodes, or raises the error where the retriever's `on_refusal` is "raise"; what
-    `as_query_engine` and `as_tool` return answers it with the reason.
+    A refused question gives no nodes, or raises the error if the retriever's `on_refusal` is "raise". The results of
+    `as_query_engine` and `as_tool` answer it with the reason.
 
     `get_prompts()` gives the prompts of the retriever as LlamaIndex templates, with `query_str` and `context_str` for
     `question` and `evidence`. To change a prompt, build the retriever with another one.
@@ -73,7 +79,10 @@ class LlamaIndexRetriever(BaseRetriever):
     """
 
     def __init__(self, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> None:
-        """Take arguments that `as_llama_index` has checked; call that instead."""
+        """Take arguments that `as_llama_index` has checked.
+
+        Call that function instead.
+        """
         super().__init__()
         self._retriever = retriever
         self._inputs = inputs
@@ -89,11 +98,13 @@ class LlamaIndexRetriever(BaseRetriever):
         return to_llama_index(self._retriever.answer_prompt)
 
     def as_query_engine(self, **options: Any) -> RefusingQueryEngine:
-        """Return a query engine that answers a refused question with the reason, where others say "Empty Response".
+        """Return a query engine that answers a refused question with the reason.
+
+        Other engines answer "Empty Response".
 
         Args:
-            **options: What `RetrieverQueryEngine.from_args` takes, as `llm`; the `text_qa_template` is the method's
-                prompt for answering unless another is given.
+            **options: The arguments of `RetrieverQueryEngine.from_args`, such as `llm`. The `text_qa_template` is the
+                method's prompt for answering unless you give another one.
 
         Example:
             >>> from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
@@ -121,7 +132,9 @@ class LlamaIndexRetriever(BaseRetriever):
         return built
 
     def as_tool(self, *, name: str | None = None, description: str | None = None) -> RetrieverTool:
-        """Return a tool for agents, whose only argument, `input`, is the question; it says why a question is refused.
+        """Return a tool for agents.
+
+        Its only argument, `input`, is the question. It says why a question is refused.
 
         Prefer it to `RetrieverTool.from_defaults(...)`: that one retrieves for "input is Who directed Her?" when an
         agent calls it with `input="Who directed Her?"`.
@@ -131,7 +144,7 @@ class LlamaIndexRetriever(BaseRetriever):
         return _QuestionTool(retriever=self._raising(), metadata=ToolMetadata(purpose, shown))
 
     def _raising(self) -> Self:
-        """Return a copy that raises the error where a question is refused."""
+        """Return a copy that raises the error if a question is refused."""
         other = copy(self)
         other._inputs = {**self._inputs, "on_refusal": "raise"}
         return other
@@ -154,7 +167,9 @@ class LlamaIndexRetriever(BaseRetriever):
 
 
 class RefusingQueryEngine(RetrieverQueryEngine):
-    """LlamaIndex's `RetrieverQueryEngine`; where its retriever refuses a question, the response is the reason.
+    """Answer a refused question with the reason.
+
+    Otherwise this is LlamaIndex's `RetrieverQueryEngine`.
 
     No language model is asked then. Made by `LlamaIndexRetriever.as_query_engine`.
     """
@@ -247,7 +262,10 @@ async def _atokens(text: str) -> TokenAsyncGen:
 
 
 class _QuestionTool(RetrieverTool):
-    """A tool whose argument `input` is the question itself; its output frames the facts, or says why there are none."""
+    """A tool whose argument `input` is the question itself.
+
+    Its output frames the facts, or says why there are none.
+    """
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:

@@ -34,10 +34,10 @@ ATTEMPTS, FIRST_WAIT = 4, 0.5
 #: How many bytes are decompressed at once, so that a small answer that becomes a huge one is noticed before.
 PIECE = 1 << 20
 
-#: How many characters of a server's message are told.
+#: How many characters of a server's message are shown.
 MAX_MESSAGE = 1000
 
-#: The longest wait for a server that says nothing, where there is no deadline.
+#: The longest wait for a server that says nothing, if there is no deadline.
 LONGEST_SILENCE = 600.0
 
 _BUSY_STATUS = frozenset((429, 502, 503, 504))
@@ -60,9 +60,9 @@ class Endpoint:
         url: Its address. Name and password, or a token, come from the environment variables SPARQL_USERNAME and
             SPARQL_PASSWORD, or SPARQL_TOKEN.
         user_agent: Who asks.
-        requests_per_second: The most requests a second; None for no limit.
+        requests_per_second: The most requests per second. None for no limit.
         max_bytes: The most bytes of an answer.
-        login: Whether the variables are read; public endpoints get none.
+        login: Whether the variables are read. Public endpoints get none.
 
     Raises:
         InvalidArgumentError: If the address is none, or holds a password.
@@ -71,7 +71,7 @@ class Endpoint:
     def __init__(
         self, url: str, *, user_agent: str, requests_per_second: float | None, max_bytes: int, login: bool = True
     ) -> None:
-        """Prepare the connections; nothing is sent."""
+        """Prepare the connections. Nothing is sent."""
         self.url, self.max_bytes = checked_url(url), max_bytes
         self._interval = 1 / requests_per_second if requests_per_second else 0.0
         self._lock, self._next = threading.Lock(), 0.0
@@ -90,16 +90,21 @@ class Endpoint:
         self._client.close()
 
     def select(self, query: str, graphs: Sequence[str] = ()) -> tuple[Mapping[str, Any], bool]:
-        """Return the result of a SELECT as JSON, and whether the endpoint says that it cut it off.
+        """Return the result of a SELECT as JSON.
+
+        Also return whether the endpoint says that it cut it off.
 
         Args:
             query: The query.
-            graphs: The IRIs of the named graphs that are its dataset; none for that of the endpoint.
+            graphs: The IRIs of the named graphs that are its dataset. Empty for the dataset of the endpoint.
         """
         return self._until_deadline(self._select, query, graphs)
 
     def download(self, query: str, graphs: Sequence[str], path: str) -> None:
-        """Write the triples of a CONSTRUCT to a file as N-Triples; its dataset is as of `select`."""
+        """Write the triples of a CONSTRUCT to a file as N-Triples.
+
+        Its dataset is as of `select`.
+        """
         self._until_deadline(self._download, query, graphs, path)
 
     def _until_deadline(self, function: Callable[..., T], *args: Any) -> T:
@@ -161,7 +166,7 @@ class Endpoint:
     def _answer(
         self, query: str, graphs: Sequence[str], accept: str
     ) -> Iterator[tuple[httpx.Response, threading.Event]]:
-        """Send a query, and give the answer, of which the body is not read yet."""
+        """Send a query, and give the answer with its body still unread."""
         stopped = threading.Event()
         silence = min(seconds_left() + 1, LONGEST_SILENCE)  # so that the error of the deadline comes first
         timeout = httpx.Timeout(silence, connect=min(silence, 30.0))
@@ -206,7 +211,10 @@ class Endpoint:
             yield chunk
 
     def _decompressed(self, response: httpx.Response) -> Iterator[bytes]:
-        """Yield the body in small pieces; httpx bounds none, and takes several compressions in one another."""
+        """Yield the body in small pieces.
+
+        httpx bounds none, and takes several compressions in one another.
+        """
         coding = response.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("gzip", "identity"):
             raise self._no_sparql(f"its answer is compressed by {coding!r:.80}, not gzip")

@@ -61,7 +61,7 @@ def read_solutions(found: Mapping[str, Any], wanted: Sequence[str], is_cut: bool
 
 
 def fact_columns(columns: Sequence[str]) -> list[int]:
-    """Return the numbers of the facts of which a result has all three terms, sorted.
+    """Return the numbers of the facts with all three terms in a result, sorted.
 
     Example:
         >>> fact_columns(["target", "h0", "r0", "t0", "h1"])
@@ -130,30 +130,35 @@ class SparqlExecutor(Executor):
 
     The graph is the one that `KnowledgeGraph.from_rdf` reads from the same triples, without blank nodes, which no query
     can name: keys are prefixed names, labels, aliases and types are descriptions, a literal is an entity by its text.
-    Where the endpoint writes literals in another form, as Oxigraph does "01"^^xsd:integer, that form counts.
+    If the endpoint writes literals in another form, such as Oxigraph with "01"^^xsd:integer, that form counts.
 
     In a query, `$name` is a parameter, and `?name` a variable. A text is the key of an entity: it stands, as a list
     does, in `VALUES ?x { $name }` or `IN ($name)`. Rows hold keys, too, and numbers as texts. Three columns `?h0`,
-    `?r0` and `?t0` are the head, relation and tail of a fact; they become one column `r0`, a `Relationship`.
+    `?r0` and `?t0` are the head, relation and tail of a fact. They become one column `r0`, a `Relationship`.
 
     Name and password come from the environment variables SPARQL_USERNAME and SPARQL_PASSWORD, or a token from
-    SPARQL_TOKEN. Nothing is sent before the first query. Requests that only read are sent again, up to four times,
-    where the server is busy or the connection breaks; what it says of waiting is done. A redirect is refused.
+    SPARQL_TOKEN. Nothing is sent before the first query. Requests that only read are sent again, up to four times, if
+    the server is busy or the connection breaks. The executor waits as long as the server asks for. A redirect is
+    refused.
 
     Args:
-        url: The address of the endpoint's queries, as "http://localhost:7878/query"; None for that of the preset.
-        preset: "wikidata" or "dbpedia": how their triples are read, and their addresses; other arguments go before it.
+        url: The address of the endpoint's queries, such as "http://localhost:7878/query". None for the address of the
+            preset.
+        preset: "wikidata" or "dbpedia", which set how their triples are read, and their addresses. Other arguments go
+            before it.
         languages: As of `KnowledgeGraph.from_rdf`, and so are the next five.
         label_predicates: Predicates of labels, best first.
         alias_predicates: Predicates of aliases.
         type_predicates: Predicates of types, as "wdt:P31".
         literals: "drop" leaves out the facts whose tails are literals.
-        prefixes: Prefixes beside those that are well known: {prefix: namespace}.
-        namespaces: How the IRIs of relations begin, as "dbo:"; triples of other predicates are no facts. None for all.
-        requests_per_second: The most requests a second, above 0; None for no limit, but 2 with a preset.
+        prefixes: Prefixes in addition to the well-known ones: {prefix: namespace}.
+        namespaces: How the IRIs of relations begin, such as "dbo:". Triples of other predicates are no facts. None for
+            all.
+        requests_per_second: The most requests per second, above 0. None for no limit, except 2 with a preset.
         max_bytes: The most bytes of an answer, 1 or more.
-        user_agent: Who asks; public endpoints want an address of yours in it.
-        graphs: The IRIs or short forms of named graphs; each query sees only these. None for what the endpoint shows.
+        user_agent: Who asks. Public endpoints want an address of yours in it.
+        graphs: The IRIs or short forms of named graphs. Each query sees only these. None for everything that the
+            endpoint shows.
 
     Raises:
         InvalidArgumentError: If the address is none or holds a password, or another argument has no such value.
@@ -225,7 +230,9 @@ class SparqlExecutor(Executor):
         return bool(self.graphs)
 
     def view(self, where: Where, as_of: date | str | None, validity: tuple[str, str]) -> SparqlExecutor:
-        """Return an executor whose queries see only some named graphs; for `GraphIndex.view`.
+        """Return an executor whose queries see only some named graphs.
+
+        It serves `GraphIndex.view`.
 
         Args:
             where: `{"source": ...}` with the IRI or short form of one named graph, or several.
@@ -248,12 +255,18 @@ class SparqlExecutor(Executor):
         return type(self)(**self._made_with | {"graphs": sorted(cast("Collection[str]", graphs))})
 
     def __repr__(self) -> str:
-        """The address of the endpoint, and the graphs if they are chosen; no name, no password."""
+        """Show the address of the endpoint, and the graphs if they are chosen.
+
+        Name and password are not shown.
+        """
         chosen = f", graphs={list(self.graphs)}" if self.graphs else ""
         return f"SparqlExecutor({self.url!r}{chosen})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the address and the options; the login is read from the environment again."""
+        """Pickle the address and the options.
+
+        The login is read from the environment again.
+        """
         return partial(type(self), **self._made_with), ()
 
     def close(self) -> None:
@@ -264,9 +277,11 @@ class SparqlExecutor(Executor):
     # --- queries -----------------------------------------------------------------------------------------------------
 
     def schema(self, *, refresh: bool = False) -> SparqlSchema:
-        """Return the relations and types of the endpoint; see `Executor.schema`.
+        """Return the relations and types of the endpoint.
 
-        Where the endpoint cannot list them in time, they are those of a sample, and `sampled` says so.
+        See `Executor.schema`.
+
+        If the endpoint cannot list them in time, they come from a sample, and `sampled` says so.
         """
         with self._within(SCHEMA_TIMEOUT, "schema"), self._reading:
             if self._schema is None or refresh:
@@ -276,7 +291,10 @@ class SparqlExecutor(Executor):
             return self._schema
 
     def _check_graphs(self) -> None:
-        """Check that the endpoint keeps to the graphs that it is given: it finds nothing in one that nobody has."""
+        """Check that the endpoint keeps to the graphs that it is given.
+
+        It must find nothing in a graph that nobody has.
+        """
         if self.graphs and self._ask("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1", graphs=[NO_GRAPH]).rows:
             raise InvalidArgumentError(
                 f"{self!r}: the endpoint ignores the parameter default-graph-uri of SPARQL 1.1, which chooses named "
@@ -310,7 +328,10 @@ class SparqlExecutor(Executor):
         )
 
     def _ask(self, query: str, columns: Sequence[str] | None = None, graphs: Sequence[str] | None = None) -> Solutions:
-        """Send a query; the columns of those of this package are the variables before its first bracket."""
+        """Send a query.
+
+        The columns of this package's queries are the variables before the first bracket.
+        """
         if self._closed:
             raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
         found, is_cut = self._endpoint.select(query, self.graphs if graphs is None else graphs)
@@ -331,9 +352,9 @@ class SparqlExecutor(Executor):
         return Reading("SPARQL")
 
     def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
-        """Read the whole graph; for `KnowledgeGraph.from_executor`. Extra: `rdf`.
+        """Read the whole graph, for `KnowledgeGraph.from_executor`. Extra: `rdf`.
 
-        All triples come in one answer, as N-Triples, which is read as a file is; `page_size` is not needed.
+        All triples come in one answer, as N-Triples, which is read like a file. `page_size` is not needed.
 
         Raises:
             DatabaseUnavailableError: If the answer has fewer triples than the endpoint says it holds.
@@ -363,7 +384,7 @@ class SparqlExecutor(Executor):
         return builder
 
     def _read_wanted(self) -> str:
-        """Return what finds all facts and descriptions."""
+        """Return the patterns that find all facts and descriptions."""
         vocabulary = self.vocabulary
         about = (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)
         is_relation = " && ".join(vocabulary.relations("?p"))

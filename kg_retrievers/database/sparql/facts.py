@@ -35,13 +35,13 @@ from kg_retrievers.graph.values import is_valid
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.
 MAX_NAMED, TAILS = 10_000, 5_000
 
-#: Where a page ends: "0" for a literal or "1" for an IRI, and the text, encoded as in an address.
+#: The end of a page: "0" for a literal or "1" for an IRI, and the text, encoded as in an address.
 _POSITION = re.compile(r"[01][\w.~%-]*", re.ASCII)
 
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
 
-#: How many kinds of literals that were met are kept beside those of the schema.
+#: How many observed kinds of literals are kept in addition to the kinds of the schema.
 MAX_KINDS = 200
 
 _UNNAMED = Called(None, [], [])
@@ -49,20 +49,23 @@ _UNNAMED = Called(None, [], [])
 #: A fact, or a thing, a predicate and a name, as terms.
 _Row = Sequence[Term | None]
 
-#: Finds `?head`, `?relation` and `?tail`; the things that are described; finds as `?thing` which of them have facts.
+#: The pattern that finds `?head`, `?relation` and `?tail`, the things to describe, and the pattern that finds as
+#: `?thing` which of them have facts.
 _FactsQuery = tuple[str, Sequence[Iri], str]
 
 
 class SparqlParts:
-    """Reads entities and facts by their keys; see `PartReader` for what the methods do.
+    """Reads entities and facts by their keys.
 
-    The key of an IRI is its short form. That of a literal is its text, in quotes where an entity has that key, so that
-    literals of one text are one entity; a blank node has none. A key may be that of several terms, of which the
-    endpoint holds some.
+    See `PartReader` for the methods.
+
+    The key of an IRI is its short form. The key of a literal is its text, in quotes if an entity has that key, so that
+    literals of one text are one entity. A blank node has no key. Several terms may have one key, and the endpoint holds
+    some of them.
 
     Args:
         ask: Sends a query.
-        schema: Returns what the endpoint holds.
+        schema: Returns the schema of the endpoint.
     """
 
     def __init__(self, ask: Ask, schema: Callable[[], SparqlSchema]) -> None:
@@ -71,7 +74,10 @@ class SparqlParts:
         self.forget()
 
     def forget(self) -> None:
-        """Forget what was learnt of the endpoint, such as the names of types and relations that the schema lacks."""
+        """Forget learnt facts on the endpoint.
+
+        Examples are the names of types and relations that the schema lacks.
+        """
         self._kinds: dict[str, None] = {}
         self._types: dict[str, str] = {}
         self._relations: dict[str, str] = {}
@@ -92,7 +98,10 @@ class SparqlParts:
         return keys | {text: free_key(text.value, taken, ()) for text in texts}
 
     def iris(self, key: str) -> list[Iri]:
-        """Return the IRI that a key may be of; none for a text that no query holds."""
+        """Return the IRI that a key may be of.
+
+        There is none for a text that no query holds.
+        """
         iri = self._schema().vocabulary.names.expand(key) if is_sendable(key) else NAMED
         return [Iri(iri)] if iri != NAMED else []
 
@@ -127,7 +136,7 @@ class SparqlParts:
     def _found(
         self, variable: str, terms: Sequence[T], size: int, where: Callable[[Sequence[T]], str]
     ) -> Iterator[Term | None]:
-        """Yield what a variable is in a query about some terms at a time."""
+        """Yield the bindings of a variable in a query about some terms at a time."""
         for block in blocks(terms, size):
             yield from self._ask(f"SELECT DISTINCT {variable} WHERE {{ {where(block)} }}").column(variable[1:])
 
@@ -146,7 +155,7 @@ class SparqlParts:
         return [found[key] for key in wanted if key in found]
 
     def of_called(self, called: dict[str, Called]) -> Iterator[StoredEntity]:
-        """Yield what things that are called so are."""
+        """Yield the entities of things with these names."""
         types = (iri for one in called.values() for iri in one.types)
         names = self._names(types, self._schema().type_by_iri, self._types)
         for iri, one in called.items():
@@ -155,12 +164,15 @@ class SparqlParts:
             yield StoredEntity(key, label, one.aliases, sorted({names[type] for type in one.types}))
 
     def of_literals(self, terms: Iterable[Term | None]) -> list[StoredEntity]:
-        """Return what the literals among some terms are."""
+        """Return the entities of the literals among some terms."""
         keys = self.of_terms(term for term in terms if isinstance(term, Text))
         return [StoredEntity(key, term.value, [], []) for term, key in keys.items() if isinstance(term, Text)]
 
     def _names(self, iris: Iterable[str], listed: Mapping[str, str], learnt: dict[str, str]) -> dict[str, str]:
-        """Return what relations or types are called; of those that the schema lacks, names are learnt."""
+        """Return the names of relations or types.
+
+        Names that the schema lacks are learnt.
+        """
         wanted = sorted(set(iris))
         if missing := [iri for iri in wanted if iri not in listed and iri not in learnt]:
             vocabulary, taken = self._schema().vocabulary, {*listed.values(), *learnt.values()}
@@ -176,7 +188,10 @@ class SparqlParts:
         return [term for term in found if isinstance(term, Text)]
 
     def entities_named(self, names: Sequence[str], limit: int) -> dict[str, list[str]]:
-        """Find the entities with a key, a label or an alias; by the end of an IRI, too, if nothing gives a label."""
+        """Find the entities with a key, a label or an alias.
+
+        If nothing gives a label, the end of an IRI counts, too.
+        """
         vocabulary, found = self._schema().vocabulary, {name: set[str]() for name in names}
         by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases)])
         iris = {iri for name in names for iri in self._iris_ending(name)}
@@ -193,7 +208,7 @@ class SparqlParts:
         return {name: sorted(found[name])[:limit] for name in names}
 
     def _iris_ending(self, name: str) -> list[str]:
-        """Return IRIs whose key is a name, or that end with it in namespaces that are given."""
+        """Return IRIs whose key is a name, or that end with it in given namespaces."""
         vocabulary = self._schema().vocabulary
         found = [iri.value for iri in self.iris(name)]
         ends = name.replace(" ", "_")
@@ -203,7 +218,9 @@ class SparqlParts:
         return found
 
     def entities_after(self, position: str, page_size: int) -> EntityPage:
-        """Read a page of all entities: first those of literals, then those of IRIs, each sorted by its text.
+        """Read a page of all entities.
+
+        Literals come first, then IRIs, each sorted by text.
 
         Raises:
             InvalidArgumentError: If the position is none.
@@ -224,7 +241,7 @@ class SparqlParts:
         return EntityPage(sorted(entities), None if is_last or not page else page[-1])
 
     def _things(self) -> str:
-        """Return what finds `?thing`: the ends of facts, and what has names or types."""
+        """Return the pattern of `?thing`: the ends of facts, and things with names or types."""
         facts = self._schema().vocabulary.facts("?head", "?by", "?thing")
         return (
             f"{{ SELECT DISTINCT ?thing WHERE {{ {{ ?thing ?by ?value . FILTER(isIRI(?thing)) }} UNION "
@@ -248,7 +265,7 @@ class SparqlParts:
         return {term.value for term in found if isinstance(term, Iri)}
 
     def _in_facts_of(self, things: Sequence[Iri]) -> str:
-        """Return what finds, as `?thing`, those of some things that are ends of facts."""
+        """Return the pattern that finds, as `?thing`, the things that are ends of facts."""
         facts = self._schema().vocabulary.facts
         as_head = f"EXISTS {{ ?thing ?relation ?tail . {facts('?thing', '?relation', '?tail')} }}"
         as_tail = f"EXISTS {{ ?head ?by ?thing . {facts('?head', '?by', '?thing')} }}"
@@ -257,7 +274,7 @@ class SparqlParts:
     # --- facts ---
 
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
-        """Read the facts of some entities, and what these are called."""
+        """Read the facts of some entities, with their names."""
         wanted, only = set(keys), self._only(relations)
 
         def queries() -> Iterator[_FactsQuery]:
@@ -270,7 +287,7 @@ class SparqlParts:
         return self._read_facts(queries(), limit, lambda fact: fact.head in wanted or fact.tail in wanted)
 
     def facts_between(self, keys: Sequence[str], limit: int) -> Facts:
-        """Read the facts between some entities, and what these are called."""
+        """Read the facts between some entities, with their names."""
         ends, wanted, described = set(keys), sorted(set(keys)), set[Iri]()
 
         def queries() -> Iterator[_FactsQuery]:
@@ -286,7 +303,10 @@ class SparqlParts:
         return self._read_facts(queries(), limit, lambda fact: fact.head in ends and fact.tail in ends)
 
     def _read_facts(self, queries: Iterable[_FactsQuery], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
-        """Read facts, the first that the endpoint finds, and by the same queries what things are called."""
+        """Read facts, the first that the endpoint finds, and names.
+
+        The same queries read both.
+        """
         rows, names, things, is_cut = list[_Row](), list[_Row](), list[str](), False
         vocabulary = self._schema().vocabulary
         for where, described, further in queries:
@@ -334,7 +354,10 @@ class SparqlParts:
         return heads, tails
 
     def _only(self, relations: Sequence[str] | None) -> str | None:
-        """Return the clause that limits `?relation`; None where the endpoint has none of the relations."""
+        """Return the clause that limits `?relation`.
+
+        None if the endpoint has none of the relations.
+        """
         if relations is None:
             return ""
         schema = self._schema()
@@ -344,11 +367,17 @@ class SparqlParts:
         return values("?relation", known) if known else None
 
     def triples(self, rows: Iterable[_Row]) -> list[Triple]:
-        """Return facts by key, each once, sorted; rows with blank nodes are left out."""
+        """Return facts by key, each once, sorted.
+
+        Rows with blank nodes are left out.
+        """
         return sorted({triple for triple in self.by_rows(list(rows)) if triple is not None})
 
     def by_rows(self, rows: Sequence[_Row]) -> list[Triple | None]:
-        """Return the fact of each row; None where one of its terms has no key or is not bound."""
+        """Return the fact of each row.
+
+        None if one of its terms has no key or is not bound.
+        """
         keys = self.of_terms(term for head, _, tail in rows for term in (head, tail))
         iris = (relation.value for _, relation, _ in rows if isinstance(relation, Iri))
         names = self._names(iris, self._schema().relation_names, self._relations)

@@ -1,10 +1,12 @@
-"""Bounds what a SPARQL query joins: how much at once, and no parts that multiply each other.
+"""Bound the joins of a SPARQL query.
+
+The bounds limit how much it joins at once, and forbid parts that multiply each other.
 
 rdflib parses the query. Each group is read by itself, as engines evaluate it. Its triples fall into parts: two that
 share a subject or object are in one part. A part has a beginning if a subject or object of it is a term. A class does
-not count, since it has many members. A part that begins leads to those of which it has the subject or object as its
-relation or graph. A group may have one part without a beginning, and those to which it leads: the rows of two are all
-pairs.
+not count, since it has many members. A part that begins leads to another part if a relation or graph of the first is a
+subject or object of the other. A group may have one part without a beginning, and the parts to which it leads, since
+the rows of two such parts are all pairs.
 """
 
 from __future__ import annotations
@@ -38,14 +40,14 @@ Refuse = Callable[[Iterable[str], str], None]
 
 
 class Part(NamedTuple):
-    """What shares variables.
+    """Triples that share variables.
 
     Attributes:
         variables: Those of its subjects and objects.
         begins: Whether it begins at a term.
         relations: Variables for relations and graphs. Two parts that share no other variable are still all pairs,
             nearly. A part leads to another whose subjects or objects they are.
-        many: Whether it holds what may have any number of rows.
+        many: Whether it holds patterns with any number of rows.
     """
 
     variables: frozenset[str]
@@ -56,7 +58,7 @@ class Part(NamedTuple):
 
 @dataclass
 class _Group:
-    """What a group joins.
+    """The joins of a group.
 
     Attributes:
         parts: The parts that it joins in any case.
@@ -88,7 +90,10 @@ def merged(parts: Iterable[Part]) -> list[Part]:
 
 
 def walk(tree: Any) -> Iterator[Any]:
-    """Yield a parse tree and all below it; of the group of an EXISTS nothing but its node."""
+    """Yield a parse tree and all nodes below it.
+
+    Of the group of an EXISTS, only its node is yielded.
+    """
     yield tree
     if isinstance(tree, CompValue):
         if tree.name not in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
@@ -100,7 +105,9 @@ def walk(tree: Any) -> Iterator[Any]:
 
 
 def check_joins(query: CompValue, refuse: Refuse, is_type: Callable[[CompValue], bool]) -> None:
-    """Refuse a query that joins too much at once, or parts that multiply each other.
+    """Refuse a query that joins too much at once.
+
+    Parts that multiply each other are refused, too.
 
     Args:
         query: The parse tree of a SELECT.
@@ -126,7 +133,7 @@ class _Joins:
         return parts
 
     def group(self, tree: CompValue, given: Collection[str] = ()) -> _Group:
-        """Check a group; a part with a given variable begins there."""
+        """Check a group, in which a part with a given variable begins."""
         group = _Group()
         if tree.name == "SubSelect":
             group.join(self._sub_query(tree))
@@ -182,7 +189,10 @@ class _Joins:
                 self.refuse((), f"a part of the kind {name!r}, which is not known to only read")
 
     def _alternatives(self, group: _Group, element: CompValue) -> None:
-        """Read groups that UNION joins, or one group, which an engine joins with its surroundings."""
+        """Read groups that UNION joins, or one group.
+
+        An engine joins one group with its surroundings.
+        """
         found = [self.group(inner) for inner in element.graph]
         if len(found) > 1:
             group.unions.append([one.parts for one in found])
@@ -192,7 +202,11 @@ class _Joins:
             group.count += found[0].count
 
     def _expression(self, group: _Group, element: CompValue) -> None:
-        """Read a condition or value: of no variable, a value begins a part; of one, it belongs to it; else to none."""
+        """Read a condition or value.
+
+        Without variables, a value begins a part. With one variable, it belongs to its part. Otherwise it belongs to
+        none.
+        """
         group.within += [(inner, False) for inner in _exists(element.expr)]
         if element.name == "Bind":
             own, of = _names([element.var]), _names(walk(element.expr))

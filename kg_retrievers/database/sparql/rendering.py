@@ -13,7 +13,10 @@ from kg_retrievers.graph import Known, PatternTriple, Term, Unknown
 
 @dataclass
 class SparqlWriter(PatternWriter):
-    """Writes a pattern as SPARQL, with the columns `h0`, `r0`, `t0`, ... of facts, of which `run` makes one each."""
+    """Writes a pattern as SPARQL.
+
+    Facts have the columns `h0`, `r0`, `t0`, ..., of which `run` makes one each.
+    """
 
     schema: Any  # a SparqlSchema, which names this class
 
@@ -43,7 +46,7 @@ class SparqlWriter(PatternWriter):
         yield f"SELECT DISTINCT {' '.join(columns)}"
 
     def where(self) -> Iterator[str]:
-        """Yield what is to be found."""
+        """Yield the patterns to find."""
         limits = {node: self._limits(node, name) for node, name in self.names.items()}
         for node in self.names:
             yield from limits[node]
@@ -61,7 +64,7 @@ class SparqlWriter(PatternWriter):
             yield self._absent(group)
 
     def _limits(self, node: Term, name: str) -> list[str]:
-        """Return the clause that says which entities a node may be, if it is limited."""
+        """Return the clause that limits the entities of a node, if it is limited."""
         keys = self.keys.get(node)
         if keys is None and isinstance(node, Unknown):
             keys = self.allowed.get(node.name)
@@ -73,7 +76,10 @@ class SparqlWriter(PatternWriter):
         return f"VALUES {name} {{ ${name[1:]} }}"
 
     def _triple(self, position: int, triple: PatternTriple, limits: Mapping[Term, list[str]]) -> str:
-        """Return a triple; either way, with its limits in each branch, so that an engine begins with these."""
+        """Return a triple.
+
+        Either way, its limits stand in each branch, so that an engine begins with these.
+        """
         head, relation, tail = triple
         start, end = self.names[head], self.names[tail]
         forward = self._fact(start, relation, end)

@@ -1,9 +1,11 @@
-"""Checks, before a SPARQL query is sent, that it only reads, and only from the endpoint that is asked.
+"""Check that a SPARQL query only reads before it is sent.
 
-First, every word must be one of those that read. So there is no update, no SERVICE, which has the endpoint ask another
-one, and no FROM, which has some load a graph from the web. A function is one of SPARQL itself or a cast to a datatype
-of XML Schema, since functions of engines may do anything. This holds however an engine parses the query. Then rdflib
-must be able to parse it, as a SELECT. `check_joins` bounds the joins in its parse tree.
+It may read only from the endpoint that is asked.
+
+First, every word must be a word that reads. So there is no update, no SERVICE, which has the endpoint ask another one,
+and no FROM, which has some load a graph from the web. A function is one of SPARQL itself or a cast to a datatype of XML
+Schema, since functions of engines may do anything. This holds however an engine parses the query. Then rdflib must be
+able to parse it, as a SELECT. `check_joins` bounds the joins in its parse tree.
 
 Extra: `sparql`.
 """
@@ -35,8 +37,9 @@ except ImportError as cause:
 #: at most. Values of parameters do not count.
 MAX_QUERY, MAX_TOKENS, MAX_DEPTH = 100_000, 2_000, 15
 
-#: How many signs may join what an engine plans together: `.`, `;`, `/`, brackets of groups and nodes, and `,` between
-#: them; and how many operators there may be. (Oxigraph dies of 7,000 operators, and plans 300 triples for minutes.)
+#: How many signs may join the parts that an engine plans together, and how many operators there may be. The signs are
+#: `.`, `;`, `/`, brackets of groups and nodes, and `,` between them. (Oxigraph dies of 7,000 operators, and plans 300
+#: triples for minutes.)
 MAX_JOINS, MAX_OPERATORS = 300, 500
 _JOINING, _OPERATORS = frozenset(".;/{["), frozenset(("+", "-", "*", "/", "|", "||", "&&", "^", "!"))
 
@@ -49,7 +52,7 @@ MAX_OFFSET, MAX_LIMIT = 1000, 1_000_000
 #: The schemes of IRIs in a query. Others, as `java:` and `bif:`, name functions of engines.
 SCHEMES = frozenset(("http", "https", "urn", "tag", "mailto", "info", "did", "doi", "geo", "tel"))
 
-#: The words of a query that only reads, in small letters; functions that give another value each time are left out.
+#: The words of a query that only reads, in small letters. Functions that give another value each time are left out.
 READ_WORDS = frozenset((files(__package__) / "read_words.txt").read_text("utf-8").split())
 
 _INSTEAD = {
@@ -70,9 +73,9 @@ class CheckedSparql:
         tokens: Its tokens, without comments.
         columns: The names of its columns.
         parameters: The names of the parameters it uses, in their order.
-        declarations: The declarations of prefixes that it uses and does not declare, of those that are known.
+        declarations: The declarations of known prefixes that it uses and does not declare.
         order_by: Whether its rows come in an order of its own.
-        limit: Its own LIMIT, None where there is none.
+        limit: Its own LIMIT, or None if there is none.
     """
 
     tokens: tuple[Token, ...]
@@ -90,7 +93,7 @@ def check_read_only(
 
     Args:
         query: The text of a query.
-        parameters: Those that are given; the query may name no other.
+        parameters: The given parameters. The query may name no other.
         namespaces: The prefixes that need no declaration.
 
     Raises:
@@ -242,9 +245,11 @@ class _Check:
 
 
 def _spaced(tokens: Sequence[Token], texts: Sequence[str]) -> list[str]:
-    """Return texts in place of tokens, with a space behind each where there was one, and around parameters.
+    """Return texts in place of tokens, with the spaces of the query.
 
-    A term touches no other: behind `""`, that of `$name` would begin a long string.
+    Spaces stand around parameters, too.
+
+    A term touches no other term. Behind `""`, the term of `$name` would begin a long string.
     """
     parts = list(texts)
     for at, (token, following) in enumerate(pairwise(tokens[:-1])):
@@ -264,7 +269,7 @@ def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: in
         most: The most rows.
 
     Raises:
-        InvalidArgumentError: If several terms stand where one is wanted.
+        InvalidArgumentError: If several terms stand in the place of one.
     """
     parts = [_bound(checked, at, terms) for at in range(len(checked.tokens) - 1)]
     parts = _spaced(checked.tokens, parts)

@@ -1,4 +1,7 @@
-"""What a SPARQL endpoint holds: relations and types, by the names that triples and patterns call them."""
+"""Describe the contents of a SPARQL endpoint.
+
+It holds relations and types, by the names that triples and patterns use.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ from kg_retrievers.graph.building import relation_names
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN
 from kg_retrievers.graph.readers.rdf.statements import ANY, WIKIDATA_ENTITIES, WIKIDATA_PROPERTIES
 
-#: The most relations and types that are listed, and the triples of a sample where an endpoint cannot list them in time.
+#: The most relations and types that are listed, and the triples of a sample if an endpoint cannot list them in time.
 MAX_LISTED, SAMPLE = 20_000, 100_000
 
-#: How many seconds listing all relations, or all types may take; at most half of the time that is left.
+#: How many seconds listing all relations, or all types may take. It is at most half of the time that is left.
 LISTING_TIMEOUT = 30.0
 
 #: The kinds of literals that are looked for by their text in any case.
@@ -30,7 +33,9 @@ KINDS = (STRING, *(WELL_KNOWN["xsd"] + name for name in ("integer", "decimal", "
 
 @dataclass(frozen=True)
 class SparqlSchema(DatabaseSchema):
-    """What an endpoint holds. The name of a relation is its IRI; that of a type is its name, as of an entity's types.
+    """The contents of an endpoint.
+
+    The name of a relation is its IRI. The name of a type is its name among an entity's types.
 
     Args:
         vocabulary: How its triples are read.
@@ -60,7 +65,10 @@ class SparqlSchema(DatabaseSchema):
 
 
 def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
-    """Read what an endpoint holds, by a few queries; where it cannot list everything in time, of a sample."""
+    """Read the contents of an endpoint, by a few queries.
+
+    If it cannot list everything in time, the contents come from a sample.
+    """
     listed, some_relations = _listed(ask, _relations_query(vocabulary), "?listed ?odd")
     types, some_types = _listed(ask, _types_query(vocabulary), "?listed")
     relations = sorted(iri for iri in listed if listed[iri] != {"blank"} and vocabulary.is_relation(iri))
@@ -84,7 +92,10 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
 
 
 def names_of(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, str]:
-    """Return what relations or types are called, by their IRIs; where two have one name, prefixed names follow."""
+    """Return the names of relations or types, by their IRIs.
+
+    If two have one name, prefixed names follow.
+    """
     by_id = {vocabulary.names.compact(iri): iri for iri in sorted(iris)}
     entities = {iri: wikidata_entity(iri) for iri in iris}
     called = read_names(ask, vocabulary, [*iris, *filter(None, entities.values())])
@@ -98,12 +109,15 @@ def names_of(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str,
 
 
 def wikidata_entity(iri: str) -> str | None:
-    """Return the IRI of the entity that has the label of a property of Wikidata."""
+    """Return the IRI of the entity that labels a property of Wikidata."""
     return WIKIDATA_ENTITIES + iri.rpartition("/")[2] if iri.startswith(WIKIDATA_PROPERTIES) else None
 
 
 def _relations_query(vocabulary: Vocabulary) -> tuple[str, str]:
-    """Return what lists predicates of facts, and of what kinds their triples are; and that for a sample."""
+    """Return the query that lists predicates of facts, with the kinds of their triples.
+
+    Also return the query for a sample.
+    """
     odd = f'isLiteral(?tail) && (STR(?tail) = "" || !({vocabulary.wanted("?tail")}))'
     # A language never decides whether a relation has facts at all.
     facts = replace(vocabulary, languages=(ANY,)).facts("?head", "?listed", "?tail", keep_blank=True)
@@ -124,7 +138,10 @@ def _types_query(vocabulary: Vocabulary) -> tuple[str, str]:
 
 
 def _listed(ask: Ask, queries: tuple[str, str], columns: str) -> tuple[dict[str, set[str]], bool]:
-    """Return the IRIs that a query lists, with the values of its second column, and whether there may be more."""
+    """Return the IRIs that a query lists, with the values of its second column.
+
+    Also return whether there may be more.
+    """
     whole, sample = queries
     is_sample = whole == sample
     select = f"SELECT DISTINCT {columns} WHERE {{ {{}} FILTER(isIRI(?listed)) }} LIMIT {2 * MAX_LISTED + 1}"
@@ -142,7 +159,10 @@ def _listed(ask: Ask, queries: tuple[str, str], columns: str) -> tuple[dict[str,
 
 
 def _sample(ask: Ask) -> tuple[list[str], bool]:
-    """Return the kinds of literals in a sample of triples, and whether an entity's key is a name."""
+    """Return the kinds of literals in a sample of triples.
+
+    Also return whether an entity's key is a name.
+    """
     inner = f"{{ SELECT ?head ?tail WHERE {{ ?head ?relation ?tail }} LIMIT {SAMPLE} }}"
     kind = 'IF(LANG(?tail) = "", STR(DATATYPE(?tail)), CONCAT("@", LANG(?tail)))'
     found = ask(

@@ -1,4 +1,7 @@
-"""RDF terms as SPARQL writes them, and what an endpoint calls things, by the rules of the reader of files."""
+"""Write RDF terms as SPARQL, and name the things of an endpoint.
+
+The names follow the rules of the reader of files.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,17 @@ class Blank(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A literal; `kind` is the IRI of its datatype, or "@" and its language."""
+    """A literal.
+
+    `kind` is the IRI of its datatype, or "@" and its language.
+    """
 
     value: str
     kind: str
 
     @property
     def language(self) -> str:
-        """Its language; an empty text where it has none."""
+        """Its language, or an empty text if it has none."""
         return self.kind[1:] if self.kind.startswith("@") else ""
 
 
@@ -51,12 +57,18 @@ Term = Iri | Blank | Text
 
 
 def is_sendable(text: str) -> bool:
-    """Return whether a query can hold a text: NUL and halves of surrogate pairs stand in none."""
+    """Tell whether a query can hold a text.
+
+    NUL and halves of surrogate pairs stand in none.
+    """
     return not _UNSENT.search(text)
 
 
 def is_writable(term: Iri | Text) -> bool:
-    """Return whether a query can hold a term; some engines store IRIs and languages that none can."""
+    """Tell whether a query can hold a term.
+
+    Some engines store IRIs and languages that no query can hold.
+    """
     if isinstance(term, Iri):
         return _IRI.fullmatch(term.value) is not None
     kind = _LANGUAGE if term.kind.startswith("@") else _IRI
@@ -64,7 +76,7 @@ def is_writable(term: Iri | Text) -> bool:
 
 
 def written_term(term: Iri | Text) -> str:
-    r"""Write a term so that nothing in it can be read as another part of a query.
+    r"""Write a term so that nothing in it reads as another part of a query.
 
     `\u` is never written, not even as a backslash before a "u": some engines replace it before they look for tokens.
 
@@ -97,7 +109,7 @@ def read_term(found: Mapping[str, Any]) -> Term:
     """Read a term of a result in JSON.
 
     Raises:
-        ValueError: If it is none; so do `KeyError` and `TypeError`.
+        ValueError: If it is none. `KeyError` and `TypeError` are possible, too.
     """
     kind, value = found["type"], found["value"]
     if not isinstance(value, str):
@@ -125,7 +137,7 @@ class Solutions(NamedTuple):
 
     Args:
         columns: The names of the variables.
-        rows: The terms; None for what is not bound.
+        rows: The terms. None for variables that are not bound.
         is_cut: Whether the endpoint says that it cut it off.
     """
 
@@ -155,7 +167,7 @@ Ask = Callable[[str], Solutions]
 
 
 class Called(NamedTuple):
-    """What a thing is called, and the IRIs of its types."""
+    """The names of a thing, and the IRIs of its types."""
 
     label: str | None
     aliases: list[str]
@@ -168,7 +180,10 @@ def value(term: Term | None) -> str | None:
 
 
 def values(variable: str, terms: Sequence[Iri | Text]) -> str:
-    """Return the clause that says which terms a variable may be, but for those that no query can hold."""
+    """Return the clause that lists the terms of a variable.
+
+    Terms that no query can hold are left out.
+    """
     return f"VALUES {variable} {{ {' '.join(map(written_term, filter(is_writable, terms)))} }}"
 
 
@@ -179,15 +194,17 @@ def blocks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, Called]:
-    """Read labels, aliases and types of things by their IRIs; those without any are left out.
+    """Read labels, aliases and types of things by their IRIs.
 
-    A label in another language is taken where none is in a wanted one, as `Names` says.
+    Things without any are left out.
+
+    A label in another language is taken if none is in a wanted one, as `Names` says.
     """
     return called_by(vocabulary, _described(ask, vocabulary, list(dict.fromkeys(iris))))
 
 
 def called_by(vocabulary: Vocabulary, rows: Iterable[Sequence[Term | None]]) -> dict[str, Called]:
-    """Return what things are called, by rows of a thing, a predicate and a name."""
+    """Return the names of things, by rows of a thing, a predicate and a name."""
     ranks = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
     names, types = Names[str](vocabulary.ranks), dict[str, set[str]]()
     for thing, predicate, name in rows:
@@ -207,7 +224,10 @@ def called_by(vocabulary: Vocabulary, rows: Iterable[Sequence[Term | None]]) -> 
 
 
 def _described(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> Iterator[Sequence[Term | None]]:
-    """Yield things, predicates and names; read in smaller parts where the endpoint cuts the answer off."""
+    """Yield things, predicates and names.
+
+    If the endpoint cuts the answer off, they are read in smaller parts.
+    """
     for block in blocks(iris, BLOCK):
         if not (where := describing(vocabulary, block)):
             return
@@ -220,7 +240,10 @@ def _described(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> Iterato
 
 
 def describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
-    """Return what finds `?thing`, `?by` and `?name`: names in wanted languages, else all labels, and types; or ""."""
+    """Return the pattern of `?thing`, `?by` and `?name`, or "".
+
+    It finds names in wanted languages, else all labels, and types.
+    """
     predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
     if not predicates:
         return ""

@@ -1,8 +1,10 @@
-r"""The tokens of a SPARQL query: words, variables, IRIs, prefixed names, strings, numbers and signs.
+r"""Cut a SPARQL query into tokens.
 
-The rules are those of SPARQL 1.1. Text that engines may cut into tokens differently is refused, since words could hide
-there: `\u`, which some engines replace before they look for tokens, so that `\u0022` ends a string; `<` and `<=` before
-what could be an IRI, as in `<='a>`; `<<` and `{|`, which later versions read as statements about statements.
+Tokens are words, variables, IRIs, prefixed names, strings, numbers and signs.
+
+The rules come from SPARQL 1.1. Text that engines may cut into tokens differently is refused, since words could hide
+there. Some engines replace `\u` before they look for tokens, so that `\u0022` ends a string. `<` and `<=` may stand
+before a possible IRI, such as in `<='a>`. Later versions read `<<` and `{|` as statements about statements.
 """
 
 from __future__ import annotations

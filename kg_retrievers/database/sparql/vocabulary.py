@@ -1,4 +1,7 @@
-"""Which triples of an endpoint are facts, and which describe things; for two public endpoints, too."""
+"""Define which triples of an endpoint are facts or descriptions.
+
+The module also has the settings of two public endpoints.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,18 @@ Preset = Literal["wikidata", "dbpedia"]
 
 @checked_dataclass
 class Vocabulary(RdfOptions):
-    """How the triples of an endpoint are read: as `KnowledgeGraph.from_rdf` reads a file, except blank nodes.
+    """How the triples of an endpoint are read.
+
+    They are read as `KnowledgeGraph.from_rdf` reads a file, except blank nodes.
 
     Args:
         blank_nodes: "drop", since no query can name one.
-        namespaces: How the IRIs of relations begin; none for all predicates.
+        namespaces: How the IRIs of relations begin. Empty for all predicates.
         listing: Finds `?relation` and the `?named` thing that has its label, if not all triples are looked at.
         unless: Holds of a `?relation` that is left out.
 
     Raises:
-        InvalidArgumentError: If a value is none of those allowed, or a name has an unknown prefix.
+        InvalidArgumentError: If a value is not allowed, or a name has an unknown prefix.
     """
 
     who: ClassVar[str] = "SparqlExecutor"
@@ -94,13 +99,13 @@ class Vocabulary(RdfOptions):
     def facts(self, head: str, relation: str, tail: str, iri: str | None = None, *, keep_blank: bool = False) -> str:
         """Return the filters by which a triple of a query is a fact.
 
-        A text in a language that is not wanted is a tail only where the head has no other by this relation.
+        A text in a language that is not wanted is a tail only if the head has no other by this relation.
 
         Args:
             head: Its variable for the head.
-            relation: That for the relation, or the IRI of the relation.
-            tail: That for the tail.
-            iri: The IRI of the relation, where it is known.
+            relation: Its variable for the relation, or the IRI of the relation.
+            tail: Its variable for the tail.
+            iri: The IRI of the relation, if it is known.
             keep_blank: Whether triples with blank nodes pass, too.
         """
         own = f"{tail}_other"
@@ -139,5 +144,5 @@ def _list(iris: Sequence[str]) -> str:
     return ", ".join(f"<{iri}>" for iri in iris)
 
 
-#: What is known of public endpoints: their address, and how their triples are read.
+#: The settings of public endpoints: their address, and how their triples are read.
 PRESETS: Mapping[Preset, Mapping[str, Any]] = json.loads((files(__package__) / "presets.json").read_text("utf-8"))

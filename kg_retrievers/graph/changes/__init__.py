@@ -1,1 +1,4 @@
-"""Changes of a graph: facts added and removed, in time that grows with the change."""
+"""Change graphs by adding and removing facts.
+
+The time grows with the change.
+"""

@@ -1,9 +1,11 @@
-"""Changes of a graph: facts added and removed, entities described anew, in columns and without reading all of it again.
+"""Change graphs without reading all of them again.
 
-What stays keeps its order; what is new comes behind it, but triples are sorted by head, relation and tail. An id of an
-entity, a relation, a name or a type changes only where something before it is gone: an entity in no triple any more
-that nothing describes, a relation without triples, a name or a type of no entity. So the changed graph holds what a
-graph made anew from its facts holds, and only the order differs.
+A change adds and removes facts, and describes entities again, in columns.
+
+Parts that stay keep their order, and new parts come behind them. Triples are sorted by head, relation and tail all the
+same. An id of an entity, a relation, a name or a type changes only if something before it is gone: an entity in no
+triple any more that nothing describes, a relation without triples, a name or a type of no entity. So the changed graph
+equals a graph made from its facts, and only the order differs.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ Rows = Iterable[Sequence[str]]
 
 
 class Changes(TypedDict, total=False):
-    """What `KnowledgeGraph.with_changes` takes; it says what each means."""
+    """The arguments of `KnowledgeGraph.with_changes`, which documents each."""
 
     added: Rows | KnowledgeGraph
     removed: Rows | KnowledgeGraph
@@ -51,13 +53,13 @@ class Changes(TypedDict, total=False):
 
 
 class GraphChange(NamedTuple):
-    """A changed graph, and what each of its parts was before.
+    """A changed graph, and the earlier state of each of its parts.
 
     Attributes:
         graph: The changed graph.
-        entities: The earlier id of each entity, -1 where it is new.
-        names: The earlier id of each name, -1 where it is new.
-        triples: The earlier id of each triple, -1 where it is new.
+        entities: The earlier id of each entity, -1 if it is new.
+        names: The earlier id of each name, -1 if it is new.
+        triples: The earlier id of each triple, -1 if it is new.
     """
 
     graph: KnowledgeGraph
@@ -89,9 +91,9 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
     """Merge an addition into a graph.
 
     Args:
-        merge: The graph and what is added.
-        changes: What is removed, and names of relations and of a source.
-        said: What takes the place of descriptions; None where those of the addition join the graph's.
+        merge: The graph and its addition.
+        changes: The facts to remove, and names of relations and of a source.
+        said: The replacement of descriptions. None if the addition's descriptions join the graph's.
     """
     graph, addition = merge.graph, merge.addition
     if said is not None:
@@ -139,11 +141,13 @@ def _columns(
     kept_entities: Array,
     relation_labels: Mapping[str, str],
 ) -> tuple[dict[str, Array], list[str], dict[str, str], Array]:
-    """Return the columns of a changed graph except its attributes, its text relations, type ids and earlier names.
+    """Return the columns of a changed graph.
+
+    Its attributes, its text relations, type ids and earlier names are left out.
 
     Args:
-        merge: The graph and what is added.
-        descriptions: What the entities of both are called.
+        merge: The graph and its addition.
+        descriptions: The names of the entities of both.
         facts: The facts that stay, sorted, by the ids of both.
         kept_entities: Which entities stay: bool.
         relation_labels: New labels of relations.
@@ -163,7 +167,9 @@ def _columns(
 
 
 def narrow_graph(graph: KnowledgeGraph, kept_sets: Array) -> GraphChange:
-    """Return a graph with the facts of some sets of attributes, and with no entity that is only in other facts.
+    """Return a graph with the facts of some sets of attributes.
+
+    An entity that is only in other facts is left out.
 
     Args:
         graph: The graph.
@@ -195,7 +201,10 @@ def narrow_graph(graph: KnowledgeGraph, kept_sets: Array) -> GraphChange:
 def _removal(
     graph: KnowledgeGraph, removed: Rows | KnowledgeGraph
 ) -> tuple[KnowledgeGraph, tuple[Array, Array, Array]]:
-    """Return the facts to remove as a graph, and head, relation and tail of each by the ids of the graph."""
+    """Return the facts to remove as a graph.
+
+    Also return head, relation and tail of each by the ids of the graph.
+    """
     if isinstance(removed, type(graph)):
         merge = Merge(graph, removed, new_texts(graph, removed))
     else:
@@ -215,7 +224,7 @@ def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Arra
     """Check that no fact to remove is missing.
 
     Raises:
-        InvalidArgumentError: If the graph lacks one of them; the message says what the graph has of it.
+        InvalidArgumentError: If the graph lacks one of them. The message shows the graph's facts that come near.
     """
     found = np.flatnonzero(missing)
     if not len(found):
@@ -270,7 +279,7 @@ def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:
     """Check that labels and aliases are of entities that there are.
 
     Raises:
-        InvalidArgumentError: If one is not; the message names a key that it may mean.
+        InvalidArgumentError: If one is not. The message names a key that it may mean.
     """
     addition = merge.addition
     alone = merge.entities.is_new & (np.diff(addition.adjacency.indptr) == 0)
@@ -285,7 +294,10 @@ def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:
 
 
 def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
-    """Return graphs to add as one, with the keys of a graph: each blank node of RDF is another."""
+    """Return graphs to add as one, with the keys of a graph.
+
+    Each blank node of RDF is another.
+    """
     known, joined = graph, graph.from_triples(())
     for addition in additions:
         new = new_texts(known, addition)

@@ -1,4 +1,4 @@
-"""Merge: the ids that the parts of one graph get in another one, and the columns of both.
+"""Merge an addition into a graph's ids and columns.
 
 An IRI of an added graph gets the key that the graph has for it, a blank node one that the graph lacks.
 """
@@ -31,15 +31,15 @@ from kg_retrievers.graph.readers.rdf.parsing import FORMATS
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
-#: The `Reading.format` of what was read from RDF.
+#: The `Reading.format` of graphs that were read from RDF.
 RDF = (*FORMATS, "rdflib")
 
 
 class NewTexts(NamedTuple):
-    """How a graph writes what an addition writes otherwise, by the texts of the addition.
+    """The graph's spelling of an addition's texts, by the addition's own.
 
     Attributes:
-        prefixes: The prefixes of what is added, as the graph writes it.
+        prefixes: The prefixes of the addition, as the graph writes it.
         entities: The keys of entities.
         relations: How the source writes relations.
         types: How the source writes types.
@@ -66,11 +66,13 @@ def written_types(graph: KnowledgeGraph) -> list[str]:
 
 
 def new_texts(graph: KnowledgeGraph, addition: KnowledgeGraph) -> NewTexts:
-    """Return how a graph writes what an addition writes otherwise, so that equal IRIs have equal keys.
+    """Return the graph's spelling of an addition's texts.
 
-    Keys are equal IRIs where their prefixes say so: "ex:klee" is <http://museum.example/id/klee> if "ex" stands for
-    http://museum.example/id/. The prefixes of the graph go before those of the addition. Blank nodes of RDF are
-    others than those of the graph, whatever they are called.
+    It gives equal IRIs equal keys.
+
+    Keys are equal IRIs if their prefixes say so: "ex:klee" is <http://museum.example/id/klee> if "ex" stands for
+    http://museum.example/id/. The prefixes of the graph go before the prefixes of the addition. Blank nodes of RDF
+    never equal blank nodes of the graph, whatever their names.
     """
     ours, theirs = graph.prefixes, addition.prefixes
     is_rdf = addition.reading.format in FORMATS
@@ -113,7 +115,10 @@ def new_texts(graph: KnowledgeGraph, addition: KnowledgeGraph) -> NewTexts:
 
 
 def _free(nodes: list[str], start: str, known: Container[str]) -> dict[str, str]:
-    """Return other names for blank nodes if a graph has one of them: the start and a number."""
+    """Return other names for blank nodes if a graph has one of them.
+
+    A name is the start and a number.
+    """
     if not any(node in known for node in nodes):
         return {}
     free = (name for name in (f"{start}{number}" for number in count()) if name not in known)
@@ -122,7 +127,7 @@ def _free(nodes: list[str], start: str, known: Container[str]) -> dict[str, str]
 
 @dataclass(frozen=True)
 class JoinedTable:
-    """The texts of a graph, and behind them those that only an addition has.
+    """The texts of a graph, followed by texts that only an addition has.
 
     Attributes:
         old: The texts of the graph.
@@ -147,8 +152,8 @@ class JoinedTable:
         Args:
             old: The texts of the graph.
             texts: The texts of the addition.
-            renamed: The texts that take the place of some of them; two may become one.
-            find: Returns the id of each text in the graph, -1 if it is missing; by default the id of the same text.
+            renamed: The texts that take the place of some of them. Two may become one.
+            find: Returns the id of each text in the graph, -1 if it is missing. By default the id of the same text.
         """
         if isinstance(texts, StringTable) and not renamed:
             table, positions = texts, np.arange(len(texts))
@@ -188,7 +193,9 @@ def mask(size: int, ids: Array | list[int]) -> Array:
 
 
 def new_ids(kept: Array) -> Array:
-    """Return the id of each item once only some stay: int32, -1 for the others.
+    """Return the new id of each item if only some stay.
+
+    It is int32, and -1 for the others.
 
     Example:
         >>> new_ids(np.array([True, False, True])).tolist()
@@ -198,13 +205,16 @@ def new_ids(kept: Array) -> Array:
 
 
 def find_relations(graph: KnowledgeGraph, texts: StringTable) -> Array:
-    """Return the id of each relation that is written so by the source, or else called so; -1 where it is missing."""
+    """Return the id of each relation by the source's spelling, or else by its name.
+
+    It is -1 if the relation is missing.
+    """
     found = written_relations(graph).ids_of(texts)
     return np.where(found < 0, graph.relations.ids_of(texts), found)
 
 
 class Said(NamedTuple):
-    """What takes the place of descriptions, by entity key."""
+    """The replacement of descriptions, by entity key."""
 
     labels: Mapping[str, str]
     aliases: Mapping[str, Sequence[str]]
@@ -212,7 +222,9 @@ class Said(NamedTuple):
 
 
 class Descriptions(NamedTuple):
-    """What entities are called and of which types they are, in ids of names and types before some are left out.
+    """The names and types of entities.
+
+    They are in ids of names and types before some are left out.
 
     Attributes:
         labels: The name of each entity.
@@ -226,16 +238,18 @@ class Descriptions(NamedTuple):
 
 
 class Merge:
-    """A graph, what is added to it, and which ids this gets: those of the graph, or new ones behind them.
+    """A graph, its addition, and the ids that the addition gets.
+
+    These are ids of the graph, or new ones behind them.
 
     Args:
         graph: The graph.
-        addition: What is added, as a graph.
+        addition: The added graph.
         new: The texts that take the place of some of the addition.
     """
 
     def __init__(self, graph: KnowledgeGraph, addition: KnowledgeGraph, new: NewTexts) -> None:
-        """Look up what is added."""
+        """Look up the parts of the addition."""
         self.graph, self.addition, self.new = graph, addition, new
         self.entities = JoinedTable.of(graph.entities, addition.entities, new.entities)
         written, find = (written_relations(graph), written_relations(addition)), partial(find_relations, graph)
@@ -246,7 +260,7 @@ class Merge:
         self._join_types()
 
     def edges(self) -> tuple[Array, Array, Array]:
-        """Return head, relation and tail of each triple of the addition, by ids of both graphs."""
+        """Return head, relation and tail of each added triple by ids of both."""
         edges = self.addition.edges
         return self.entities.ids[edges.heads], self.relations.ids[edges.relations], self.entities.ids[edges.tails]
 
@@ -255,10 +269,10 @@ class Merge:
     def describe(self, said: Said | None) -> Descriptions:
         """Describe the entities of both.
 
-        If both give a label, that of the addition counts, except the end of an IRI. Aliases and types are joined.
+        If both give a label, the label of the addition counts, except the end of an IRI. Aliases and types are joined.
 
         Args:
-            said: What takes the place of descriptions of the graph; the addition says the same.
+            said: The replacement of descriptions of the graph. The addition says the same.
         """
         graph, addition, entities = self.graph, self.addition, self.entities
         if said is None:
@@ -276,14 +290,17 @@ class Merge:
         )
 
     def _joined_pairs(self, name: str, ids: Array, replaced: Iterable[str]) -> Pairs:
-        """Return the pairs of both graphs; those of the addition take the place of the graph's for some keys."""
+        """Return the pairs of both graphs.
+
+        For some keys, the addition's pairs take the place of the graph's.
+        """
         old, new = Pairs.named(self.graph._columns, name), Pairs.named(self.addition._columns, name)
         gone = self.entities.ids[[self.addition.entities.find(key) for key in replaced]]
         old = old.subset(~mask(len(self.entities), gone)[old.owners])
         return old.joined(Pairs(self.entities.ids[new.owners], ids[new.values]))
 
     def _with_ends_of_iris(self, entities: Array) -> list[int]:
-        """Return those of some entities of the addition whose labels are the ends of their IRIs."""
+        """Return the added entities whose labels are the ends of their IRIs."""
         addition, expand = self.addition, Prefixes(self.addition.prefixes).expand
         words = ((id, local_words(expand(addition.entities[id]))) for id in entities.tolist())
         return [id for id, local in words if addition.names[addition.labels[id]] == local]
@@ -292,7 +309,7 @@ class Merge:
         """Return which entities stay: bool. One that loses its last triple stays if something describes it.
 
         Args:
-            descriptions: What entities are called.
+            descriptions: The names of entities.
             counts: How many triples each entity has after the change.
         """
         graph = self.graph
@@ -314,7 +331,7 @@ class Merge:
         If each entity is called by its key alone, there are no columns, and names are in the order of entities.
 
         Args:
-            descriptions: What the entities that stay are called.
+            descriptions: The names of the entities that stay.
             entities: Their keys.
         """
         labels, aliases, _ = descriptions
@@ -328,9 +345,10 @@ class Merge:
     # --- relations and types ------------------------------------------------------------------------------------------
 
     def _join_types(self) -> None:
-        """Look up the types of the addition, and how the sources write the types of both.
+        """Look up the types of the addition, and the sources' spelling of types.
 
-        A type that both write by an id is found by it; one that either calls by its name alone, by this name.
+        A type that both write by an id is found by the id. A type that either calls by its name alone is found by this
+        name.
         """
         graph, addition = self.graph, self.addition
         self.type_ids = written_types(graph)
@@ -354,7 +372,7 @@ class Merge:
 
         Args:
             types: The types of the entities that stay.
-            size: The number of these entities.
+            size: The number of entities that stay.
         """
         graph, addition = self.graph, self.addition
         used = mask(len(self.type_ids), types.values)
@@ -367,16 +385,18 @@ class Merge:
         return type_columns(StringTable.from_strings(names), types, size), written
 
     def relation_columns(self, kept: Array, labels: Mapping[str, str]) -> tuple[dict[str, Array], list[str]]:
-        """Return the columns of the relations that stay, and the names of these of `text_relations` of both graphs.
+        """Return the columns of the relations that stay.
 
-        All names are found anew: a label that another relation gets or loses changes the name that is shown.
+        Also return the names of the staying relations among `text_relations` of both graphs.
+
+        All names are computed again, since a label that another relation gets or loses changes the name that is shown.
 
         Args:
             kept: Which relations stay: bool.
-            labels: New labels, by what the source or the graph calls a relation.
+            labels: New labels, by the name of a relation in the source or the graph.
 
         Raises:
-            InvalidArgumentError: If a label is that of no relation.
+            InvalidArgumentError: If a label belongs to no relation.
         """
         graph, addition = self.graph, self.addition
         table = self.relations.subset(kept)
@@ -407,13 +427,15 @@ class Merge:
     def _add_labels(
         self, labels: dict[str, str], names: Iterable[str], written: Iterable[str], new: Mapping[str, str]
     ) -> None:
-        """Add the labels of relations or types of the addition; the end of an IRI replaces no label.
+        """Add the labels of relations or types of the addition.
+
+        The end of an IRI replaces no label.
 
         Args:
             labels: The labels of the graph, by how its source writes them.
-            names: What the addition calls them.
+            names: Their names in the addition.
             written: How its source writes them.
-            new: How they are written in the graph, where that differs.
+            new: How they are written in the graph, if that differs.
         """
         expand, prefixes = Prefixes(self.addition.prefixes).expand, Prefixes(self.new.prefixes)
         for name, earlier in zip(names, written, strict=True):
@@ -429,13 +451,14 @@ class Merge:
     def attribute_columns(
         self, ids: tuple[Array, Array], size: int, removed: Array, source: str | None
     ) -> dict[str, Array]:
-        """Return the attributes of each triple; nothing if no triple has any.
+        """Return the attributes of each triple, or nothing if no triple has any.
 
         Args:
-            ids: The id of each triple of the graph in the result, -1 if it is gone; and that of each of the addition.
+            ids: The id in the result of each triple of the graph, -1 if it is gone, and the id of each triple of the
+                addition.
             size: How many triples there are.
             removed: The ids of the sets of attributes that are left out.
-            source: Where all that is added is from.
+            source: The origin of the whole addition.
         """
         of_graph, of_addition = ids
         given = _sets(self.addition)
@@ -467,7 +490,7 @@ class Merge:
         return attribute_set({**attributes, SOURCE: renamed}) if renamed else text
 
     def datatype_columns(self, kept: Array) -> dict[str, Array]:
-        """Return the datatype of each entity that stays; nothing if none has one.
+        """Return the datatype of each entity that stays, or nothing if none has one.
 
         Of two datatypes of one text the first in sorted order counts.
         """
@@ -491,13 +514,16 @@ class Merge:
 
 
 def _plain_labels(names: Iterable[str], written: Iterable[str]) -> dict[str, str]:
-    """Return the label of each relation or type that has one, by how the source writes it."""
+    """Return the labels of relations or types, by the source's spelling."""
     pairs = zip(names, written, strict=False)
     return {id: name.removesuffix(f" ({id})") for name, id in pairs if name != id}
 
 
 def attribute_pairs(graph: KnowledgeGraph) -> Pairs:
-    """Return each triple and its sets of attributes; `NONE` for a triple that is given without any."""
+    """Return each triple and its sets of attributes.
+
+    `NONE` stands for a triple that is given without any.
+    """
     pairs = Pairs.named(graph._columns, "triple_attributes")
     plain = np.flatnonzero(~mask(len(graph), pairs.owners))
     empty = _sets(graph).find(NO_ATTRIBUTES)

@@ -1,1 +1,4 @@
-"""Storage: what is saved in a folder, switched from one save to the next by one manifest."""
+"""Store data in a folder.
+
+One manifest switches from one save to the next.
+"""

@@ -1,8 +1,10 @@
-"""Bounds: whether the columns of a graph fit together, so that no id leads out of an array later.
+"""Check that the columns of a graph fit together.
 
-Compiled code does not look where an id leads. So what was read from a disk is checked once, when it is opened: the
-types and lengths of all columns, and the values of those of up to `BOUNDED` bytes. Longer ones are not read for that,
-so that a graph opens at once, whatever its size; `verify` compares them with their checksums.
+Then no id leads out of an array later.
+
+Compiled code does not check where an id leads. So data that was read from a disk is checked once, when it is opened:
+the types and lengths of all columns, and the values of columns of up to `BOUNDED` bytes. Longer columns are not read
+for that, so that a graph opens at once, whatever its size. `verify` compares them with their checksums.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_count
 from kg_retrievers.graph.columns import Array
 
-#: The values of columns of up to so many bytes are checked when they are opened; a pass takes 5 ms for the longest.
+#: The values of columns of up to so many bytes are checked when they are opened. A pass takes 5 ms for the longest.
 BOUNDED = 1 << 25
 
 #: The tables of texts, by the names of their columns.
@@ -23,7 +25,7 @@ _TABLES = ("entities", "relations", "types", "names", "relation_ids", "datatype_
 #: The types of the columns that hold no signed integers, by the ends of their names.
 _TYPES = {"data": "uint8", "hashes": "uint64"}
 
-#: The columns in rows of different lengths: what has a row, and what the values are ids of.
+#: The columns in rows of different lengths: the owners of the rows, and the objects that the values are ids of.
 _ROWS = {
     "aliases": ("entities", "names"),
     "entity_types": ("entities", "types"),
@@ -32,18 +34,20 @@ _ROWS = {
     "triple_attributes": ("triples", "attributes"),
 }
 
-#: The columns of one id for each: what has one, what it is an id of, and the least id.
+#: The columns of one id for each: the owners, the objects of the ids, and the least id.
 _IDS = {"labels": ("entities", "names", 0), "datatypes": ("entities", "datatype_names", -1)}
 
 
 def check_types(columns: Mapping[str, Array]) -> None:
-    """Check that texts are bytes, their hashes uint64, and all else signed integers; in the byte order of this machine.
+    """Check the types of columns.
+
+    Texts are bytes, their hashes uint64, and all else signed integers, in the byte order of this machine.
 
     Args:
         columns: The columns of a graph.
 
     Raises:
-        ValueError: If a column is of another type, or has another number of dimensions; the message names it.
+        ValueError: If a column is of another type, or has another number of dimensions. The message names it.
     """
     for name, column in columns.items():
         wanted = _TYPES.get(name.rpartition(".")[2], "int")
@@ -52,15 +56,17 @@ def check_types(columns: Mapping[str, Array]) -> None:
 
 
 def check_graph(columns: Mapping[str, Array]) -> None:
-    """Check lengths, and that each id is the id of something in columns of up to `BOUNDED` bytes.
+    """Check the lengths and ids of columns.
 
-    Cost: a pass over these columns; for a million triples 10 milliseconds, for 43 million 1.
+    In columns of up to `BOUNDED` bytes, each id must be the id of something.
+
+    Cost: a pass over these columns, which takes 10 milliseconds for a million triples, and 1 for 43 million.
 
     Args:
-        columns: The columns of a graph; those that a graph may lack may be missing.
+        columns: The columns of a graph. Columns that a graph may lack may be missing.
 
     Raises:
-        ValueError: If something does not fit; the message names the column.
+        ValueError: If something does not fit. The message names the column.
         KeyError: If a column is missing that each graph has.
     """
     sizes = {name: check_texts(columns, name) for name in _TABLES if f"{name}.offsets" in columns}
@@ -80,7 +86,7 @@ def check_graph(columns: Mapping[str, Array]) -> None:
 
 
 def check_texts(columns: Mapping[str, Array], name: str) -> int:
-    """Check a table of texts; return how many it holds."""
+    """Check a table of texts, and return how many it holds."""
     offsets, data, hashes, order = (columns[f"{name}.{part}"] for part in ("offsets", "data", "hashes", "order"))
     size = len(hashes)
     check_starts(f"{name}.offsets", offsets, size, len(data))
@@ -96,7 +102,10 @@ def check_starts(name: str, starts: Array, rows: int, end: int) -> None:
 
 
 def check_ids(name: str, ids: Array, size: int, least: int = 0, *, count: int | None = None) -> None:
-    """Check that ids are below a size, and not below the least one; and how many there are, if that is known."""
+    """Check that ids are in range, and how many there are.
+
+    They are below a size, and not below the least one. The number is checked if it is known.
+    """
     if count is not None:
         check_shape(name, ids, (count,))
     if ids.size and _is_bounded(ids) and (ids.min() < least or ids.max() >= size):

@@ -1,17 +1,20 @@
-"""Storage: parts of named columns in a folder, switched from one save to the next by one manifest.
+"""Store parts of named columns in a folder.
 
-A reader finds the earlier save or the new one, never a mixture, whenever a writer is killed. What a save does:
+One manifest switches from one save to the next.
 
-1. It takes the lock of the folder: a second writer is told at once.
+A reader finds the earlier save or the new one, never a mixture, whenever a writer is killed. A save takes these steps:
+
+1. It takes the lock of the folder, so a second writer gets an error at once.
 2. It writes the columns, each to a file with a new name, or behind the end of the file that holds the column now. It
    waits until they are on the disk.
-3. It writes the manifest beside the present one, and renames it.
-4. It removes what the manifest does not name: columns of the earlier save, and what a writer that was killed left.
+3. It writes the manifest next to the present one, and renames it.
+4. It removes files that the manifest does not name: columns of the earlier save, and leftovers of a writer that was
+   killed.
 
 A column may be given in four ways. An array is written whole. `KEEP` leaves the file as it is. `Grown(rows)` writes
-rows behind those of the saved column, into the same file: readers of the earlier save go on with the rows that they
-know, and a writer that is killed leaves bytes that no manifest names. So a change costs what changed. A `ColumnFile` is
-written before the save, and what a killed writer left of it is of use to the next one.
+rows behind the rows of the saved column, into the same file. Readers of the earlier save continue with the rows that
+they know, and a writer that is killed leaves bytes that no manifest names. So the cost of a change depends on the
+changed data. A `ColumnFile` is written before the save, and the next writer can use the part that a killed writer left.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from kg_retrievers.graph.columns import Array
 
 T = TypeVar("T")
 
-#: Raised by one with every change of the layout; a folder of another version is refused.
+#: Every change of the layout raises it by one. A folder of another version is refused.
 FORMAT_VERSION = 4
 
 MANIFEST = "manifest.json"
@@ -79,11 +82,11 @@ class SavedColumn:
 
 @dataclass(frozen=True)
 class SavedPart:
-    """A part of a folder, as "graph" and "index".
+    """A part of a folder, such as "graph" and "index".
 
     Attributes:
         columns: Its columns, by name.
-        meta: What else is known of it: values of JSON.
+        meta: Further facts about it, as values of JSON.
     """
 
     columns: Mapping[str, SavedColumn] = field(default_factory=dict)
@@ -92,7 +95,7 @@ class SavedPart:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds.
+    """The contents of a folder.
 
     Attributes:
         parts: The parts, by name.
@@ -112,10 +115,10 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Manifest:
-        """Read back what `to_json` returned.
+        """Read back the output of `to_json`.
 
         Raises:
-            ValueError: If the text is damaged, or of another format; the message says which.
+            ValueError: If the text is damaged, or of another format. The message says which.
         """
         try:
             content = json.loads(text)
@@ -135,7 +138,10 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder; None where there is none, or it cannot be read."""
+    """Return the manifest of a folder.
+
+    None if there is none, or it cannot be read.
+    """
     try:
         return Manifest.from_json((folder / MANIFEST).read_bytes())
     except (OSError, ValueError):
@@ -143,7 +149,10 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def own_files(folder: Path) -> list[Path]:
-    """Return the files of columns and the unfinished manifests in a folder; none that a user may have."""
+    """Return the files of columns and the unfinished manifests in a folder.
+
+    Files that a user may have are not among them.
+    """
     return [path for path in folder.iterdir() if _OWN_FILES.fullmatch(path.name)]
 
 
@@ -194,14 +203,20 @@ class ColumnFile:
         return _mapped(self._path, self.dtype, (self.rows, self.width))
 
     def finish(self) -> SavedColumn:
-        """Wait until the rows are on the disk, and return what the manifest says of them."""
+        """Wait until the rows are on the disk.
+
+        Return the entry of the manifest about them.
+        """
         with raise_write_errors(self._path.parent):
             os.fsync(self._stream.fileno())
         self.close()
         return SavedColumn(self._path.name, self.dtype.str, (self.rows, self.width), self._checksum)
 
     def close(self) -> None:
-        """Close the file; what a full disk did not take is lost, as `append` told."""
+        """Close the file.
+
+        Rows that a full disk did not take are lost, as the error of `append` said.
+        """
         with suppress(OSError):
             self._stream.close()
 
@@ -212,11 +227,14 @@ class ColumnFile:
 
 
 def _mapped(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
-    """Return the numbers of a file, read-only; there is no map of nothing."""
+    """Return the numbers of a file, read-only.
+
+    There is no map of nothing.
+    """
     return np.asarray(np.memmap(path, dtype, "r", shape=shape)) if math.prod(shape) else np.empty(shape, dtype)
 
 
-#: The file whose lock is held; it is there while somebody writes, or after a writer was killed.
+#: The file whose lock is held. It is there while somebody writes, or after a writer was killed.
 LOCK = ".writer.lock"
 
 
@@ -228,7 +246,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
         folder: The folder.
 
     Raises:
-        FileWriteError: If another writer has it; the message names its process.
+        FileWriteError: If another writer has it. The message names its process.
         OSError: If this user may not write there.
     """
     path = folder / LOCK
@@ -269,7 +287,7 @@ def _owner(lock: Path) -> str:
 
 
 class Keep:
-    """Stands in place of a column or a part: what is saved stays."""
+    """Stands in place of a column or a part that stays as it is saved."""
 
 
 KEEP = Keep()
@@ -294,8 +312,9 @@ class Part:
     """A part to save.
 
     Args:
-        columns: Its columns, by name: lower-case letters, digits, dots and underscores. What is not named is dropped.
-        meta: What else is kept of it: values of JSON.
+        columns: Its columns, by name: lower-case letters, digits, dots and underscores. Columns that are not named are
+            dropped.
+        meta: Further facts to keep about it, as values of JSON.
     """
 
     columns: Mapping[str, Column]
@@ -305,14 +324,14 @@ class Part:
 class FolderWriter:
     """Writes to a folder, and nobody else meanwhile.
 
-    Use it in a `with` statement: what is read in the block stays what is saved there until `replace`.
+    Use it in a `with` statement. Data that is read in the block stays as saved there until `replace`.
 
     Args:
-        folder: The folder; it is made where it is missing.
+        folder: The folder. It is made if it is missing.
 
     Attributes:
         folder: The folder.
-        before: What the folder holds; an empty manifest where it holds nothing that can be read.
+        before: The contents of the folder. An empty manifest if it holds nothing that can be read.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -328,7 +347,7 @@ class FolderWriter:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        """Name the folder; nothing is done before the block begins."""
+        """Name the folder. Nothing is done before the block begins."""
         self.folder = Path(folder)
         self.before = Manifest()
 
@@ -364,10 +383,10 @@ class FolderWriter:
         """Switch the folder to these parts.
 
         Args:
-            parts: The parts, by name; `KEEP` for one that stays. A part that is not named is dropped.
+            parts: The parts, by name, with `KEEP` for one that stays. A part that is not named is dropped.
 
         Raises:
-            FileWriteError: If the disk is full, or this user may not write there; what was saved before stays.
+            FileWriteError: If the disk is full, or this user may not write there. The earlier save stays.
             KeyError: If a column or part that is to be kept or to grow is not saved there.
             ValueError: If a column has another name or type than a column may have.
         """
@@ -399,7 +418,7 @@ class FolderWriter:
         return self._write_rows(saved, values.rows, "r+b") if isinstance(values, Grown) else saved
 
     def _write_rows(self, saved: SavedColumn, rows: Array, mode: Literal["xb", "r+b"]) -> SavedColumn:
-        """Write rows behind those of a column."""
+        """Write rows behind the rows of a column."""
         with open(self.folder / saved.file, mode) as stream:
             stream.seek(saved.size)
             checksum = _write(stream, rows, saved.checksum)
@@ -418,7 +437,10 @@ class FolderWriter:
 
 
 def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
-    """Write an array to the end of a file and to the disk; return the checksum of all that it holds then."""
+    """Write an array to the end of a file and to the disk.
+
+    Return the checksum of all that it holds then.
+    """
     content = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     for start in range(0, len(content), BLOCK):
         block = content[start : start + BLOCK].data
@@ -442,7 +464,7 @@ def _sweep(folder: Path, manifest: Manifest) -> None:
 
 
 #: Columns of up to so many bytes are compared with their checksums whenever they are opened, which takes 2 ms for the
-#: longest of them; `verify` compares the others.
+#: longest of them. `verify` compares the others.
 CHECKED = 1 << 22
 
 
@@ -452,7 +474,7 @@ class OpenedPart:
 
     Attributes:
         columns: Its columns, memory-mapped and read-only.
-        meta: What else was kept of it.
+        meta: Further facts that were kept about it.
     """
 
     columns: dict[str, Array]
@@ -460,7 +482,7 @@ class OpenedPart:
 
 
 def save_parts(folder: str | Path, parts: Mapping[str, Part | Keep]) -> None:
-    """Replace what is saved in a folder, as `FolderWriter.replace` does.
+    """Replace the save in a folder, like `FolderWriter.replace`.
 
     Raises:
         FileWriteError: If another process writes there, the disk is full, or this user may not write there.
@@ -501,7 +523,7 @@ def open_parts(
 
 
 def _read_between_saves(folder: Path, name: str, error: type[FileFormatError], read: Callable[[Manifest], T]) -> T:
-    """Return what is read by a manifest, again if another save replaced the files meanwhile.
+    """Read files by a manifest, again if another save replaced them meanwhile.
 
     Args:
         folder: The folder.
@@ -524,7 +546,10 @@ def is_saved(folder: Path) -> bool:
 
 
 def may_hold_save(folder: Path) -> bool:
-    """Whether a save to a folder is what its owner expects: it holds a save, what is left of one, or nothing."""
+    """Tell whether a save to a folder is what its owner expects.
+
+    The folder holds a save, leftovers of one, or nothing.
+    """
     if not folder.exists() or is_saved(folder):
         return True
     own = {path.name for path in own_files(folder)}
@@ -533,7 +558,10 @@ def may_hold_save(folder: Path) -> bool:
 
 
 def saved_meta(folder: Path, name: str) -> Mapping[str, Any]:
-    """Return the meta of a saved part; empty where nothing can be read there."""
+    """Return the meta of a saved part.
+
+    It is empty if nothing can be read there.
+    """
     return (read_manifest(folder) or Manifest()).parts.get(name, SavedPart()).meta
 
 
@@ -550,7 +578,7 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
         How many bytes were read.
 
     Raises:
-        FileFormatError: Of the class `error`, if the folder holds nothing, or a column is damaged; the message names
+        FileFormatError: Of the class `error`, if the folder holds nothing, or a column is damaged. The message names
             the damaged columns.
     """
     folder = Path(folder)
@@ -570,7 +598,10 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
 
 
 def _manifest(folder: Path, name: str, error: type[FileFormatError]) -> Manifest:
-    """Return the manifest of a folder; the name of a part is for the message."""
+    """Return the manifest of a folder.
+
+    The name of a part is for the message.
+    """
     if not folder.is_dir():
         raise error(
             f"{'a file, but no folder' if folder.exists() else 'no such folder'}; no {name} is saved there.", folder
@@ -609,7 +640,7 @@ def _map(folder: Path, saved: SavedColumn, error: type[FileFormatError]) -> Arra
 
 
 def _file_checksum(path: Path, size: int) -> int | None:
-    """Return the checksum of the first bytes of a file; None where it is shorter."""
+    """Return the checksum of the first bytes of a file, or None if it is shorter."""
     checksum = 0
     try:
         with open(path, "rb") as stream:

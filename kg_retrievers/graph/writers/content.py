@@ -1,4 +1,7 @@
-"""What a writer writes: the facts and entities of a graph as texts, read from its columns."""
+"""Read the contents of a graph for a writer.
+
+They are the facts and entities as texts, read from its columns.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Fact(NamedTuple):
 
     Attributes:
         head: The key of its head.
-        relation: What its relation is called.
+        relation: The name of its relation.
         relation_id: How the source wrote the relation.
         tail: The key of its tail.
         attributes: Its sets of attributes, as `attribute_set` writes them.
@@ -36,7 +39,10 @@ class Fact(NamedTuple):
 
 
 class Entity(NamedTuple):
-    """An entity with all that is known of it; `datatype` is that of a literal, None of others."""
+    """An entity with all that is known of it.
+
+    `datatype` belongs to a literal, and is None for others.
+    """
 
     key: str
     label: str
@@ -58,13 +64,16 @@ class GraphContent:
         type_ids: How the source wrote a type that has another name, by this name.
         text_relations: The relations whose tails are texts, whatever they look like.
         keys: The keys of the entities.
-        relations: What the relations are called.
-        relation_ids: How the source wrote the relations; equal to `relations` where it wrote their names.
+        relations: The names of the relations.
+        relation_ids: How the source wrote the relations. They equal `relations` if it wrote their names.
         attribute_names: The names of the attributes, in sorted order.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
-        """Read the texts of facts; those of entities are read when they are asked for."""
+        """Read the texts of facts.
+
+        The texts of entities are read when they are asked for.
+        """
         self.prefixes, self.type_ids, self.text_relations = graph.prefixes, graph.type_ids, graph.text_relations
         self.keys, self.relations = [*graph.entities], [*graph.relations]
         self.relation_ids = [*(graph.relation_ids or graph.relations)]
@@ -84,7 +93,10 @@ class GraphContent:
             yield Fact(self.keys[head], self.relations[relation], self.relation_ids[relation], self.keys[tail], own)
 
     def statements(self) -> tuple[Array, list[dict[str, AttributeValue]]]:
-        """Return the id of a fact for each of its sets of attributes, and this set; one row of a fact without any."""
+        """Return the id of a fact for each of its sets of attributes, and this set.
+
+        A fact without any has one row.
+        """
         if not self._sets:
             return np.arange(len(self.edges)), [{}] * len(self.edges)
         starts, sets = self._columns["triple_attributes.indptr"], [*map(read_attribute_set, self._sets)]

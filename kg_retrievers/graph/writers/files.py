@@ -1,4 +1,7 @@
-"""Writes a graph to a file of any format, and never loses a part of it in silence."""
+"""Write a graph to a file of any format.
+
+The writer never loses a part of it in silence.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +24,17 @@ WriteFormat = Literal[
     "csv", "tsv", "jsonl", "parquet", "graphml", "node-link", "nt", "nq", "ttl", "trig", "rdf", "jsonld"
 ]
 
-#: What to do about parts of a graph that a format cannot hold.
+#: The remedy for parts of a graph that a format cannot hold.
 OnLoss = Literal["raise", "drop"]
 
-#: The formats by the suffixes of files; ".json" is node-link JSON.
+#: The formats by the suffixes of files. ".json" is node-link JSON.
 _SUFFIXES: dict[str, WriteFormat] = {f".{format}": format for format in get_args(WriteFormat) if format != "node-link"}
 _SUFFIXES |= {".ndjson": "jsonl", ".json": "node-link"}
 
 #: The formats that hold nothing but facts and their sources.
 _TABLES = ("csv", "tsv", "parquet")
 
-#: The formats that hold the most, how they are called, and what writes them.
+#: The formats that hold the most, their names, and their writers.
 _FULLEST: dict[WriteFormat, tuple[str, Callable[[GraphContent], Iterator[str]]]] = {
     "jsonl": ("JSONL", json_lines),
     "graphml": ("GraphML", graphml_lines),
@@ -69,7 +72,10 @@ def write_graph(
 
 
 def _layout(path: str | Path, format: WriteFormat | None) -> WriteFormat:
-    """Return the format that is asked for, or that a suffix names; `.gz` may follow it."""
+    """Return the format that is asked for, or that a suffix names.
+
+    `.gz` may follow it.
+    """
     if format is not None and format not in get_args(WriteFormat):
         raise InvalidArgumentError(f"{_WHO}: format is one of {[*get_args(WriteFormat)]} or None, but got {format!r}.")
     name = str(path).lower()
@@ -108,7 +114,7 @@ def _check_loss(content: GraphContent, layout: WriteFormat, beside: WriteFormat 
 
 
 def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> dict[str, int]:
-    """Count what neither file can hold."""
+    """Count the parts that neither file can hold."""
     lost = {"text relations": 0 if "jsonl" in (layout, beside) else len(content.text_relations)}
     if layout == "jsonl":
         unfit = sum(not text.strip() or "\0" in text for text in content.texts())  # readers of rows refuse them
@@ -138,7 +144,10 @@ def _losses_of_table(content: GraphContent, beside: WriteFormat | None) -> dict[
 
 @contextmanager
 def _open(path: str | Path) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of `path` at the end, packed if its name says so."""
+    """Yield a file that takes the place of `path` at the end.
+
+    It is packed if its name says so.
+    """
     with replace_file(path) as file:
         if not str(path).lower().endswith(".gz"):
             yield file

@@ -14,10 +14,10 @@ from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.rdf.parsing import oxigraph
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
-#: The formats that hold the sources of facts as named graphs; the others hold them as attributes.
+#: The formats that hold the sources of facts as named graphs. The others hold them as attributes.
 NAMED_GRAPHS = ("nq", "trig", "jsonld")
 
-#: The formats in which no node can reify a triple of RDF 1.2; it is an `rdf:Statement` there.
+#: The formats in which no node can reify a triple of RDF 1.2. It is an `rdf:Statement` there.
 OLD_FORMATS = ("jsonld",)
 
 _PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*)?")
@@ -26,14 +26,14 @@ _PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*)?")
 def write_rdf(content: GraphContent, file: BinaryIO, format: str) -> None:
     """Write a graph as RDF: facts, labels (rdfs:label), aliases (skos:altLabel) and types (rdf:type).
 
-    Prefixed names become IRIs again, literals have their datatypes. A name that is no IRI, as "Her", becomes one that
-    `from_rdf` reads as this name. Attributes of a fact are said of a blank node that reifies it; a list, or a text
+    Prefixed names become IRIs again, literals have their datatypes. A name that is no IRI, such as "Her", becomes one
+    that `from_rdf` reads as this name. Attributes of a fact belong to a blank node that reifies it. A list, or a text
     with NUL in it, is written as JSON.
 
     Args:
         content: The graph.
-        file: Where to write.
-        format: The format, as "nt" or "ttl".
+        file: The file to write.
+        format: The format, such as "nt" or "ttl".
 
     Raises:
         MissingExtraError: If pyoxigraph is not installed.
@@ -45,7 +45,7 @@ def write_rdf(content: GraphContent, file: BinaryIO, format: str) -> None:
 
 
 def rdf_losses(content: GraphContent) -> dict[str, int]:
-    """Count what RDF cannot hold: entities of which nothing is said."""
+    """Count what RDF cannot hold: entities without any statement."""
     lonely = content.lonely()
     silent = sum(entity.key in lonely and not entity.is_described for entity in content.entities())
     return {"entities of which nothing is said": silent} if silent else {}
@@ -60,7 +60,10 @@ class _Statements:
         self._label, self._alias, self._type = map(self._iri, ("rdfs:label", "skos:altLabel", "rdf:type"))
 
     def quads(self) -> Iterator[Any]:
-        """Yield the statements: names of relations and types, then facts, then names and types of entities."""
+        """Yield the statements.
+
+        Names of relations and types come first, then facts, then names and types of entities.
+        """
         content, module = self._content, self._module
         relation_names = zip(content.relation_ids, content.relations, strict=True)
         type_names = ((id, name) for name, id in content.type_ids.items())
@@ -88,14 +91,20 @@ class _Statements:
                 yield from self._descriptions(entity, term)
 
     def _in_graph(self, attributes: Mapping[str, AttributeValue]) -> tuple[tuple[str, ...], dict[str, AttributeValue]]:
-        """Return the name of a graph, if the format has graphs and there is a source, and the other attributes."""
+        """Return the name of a graph and the other attributes.
+
+        There is a name if the format has graphs and there is a source.
+        """
         if SOURCE not in attributes or self._format not in NAMED_GRAPHS:
             return (), dict(attributes)
         others = {name: value for name, value in attributes.items() if name != SOURCE}
         return (str(attributes[SOURCE]),), others
 
     def _reifier(self, fact: Any, node: Any, attributes: Mapping[str, AttributeValue]) -> Iterator[Any]:
-        """Yield what makes a node stand for a fact, and the attributes of the fact."""
+        """Yield the statements that make a node stand for a fact.
+
+        The attributes of the fact follow.
+        """
         module, graph = self._module, fact.graph_name
         if self._format in OLD_FORMATS:
             yield module.Quad(node, self._type, self._iri("rdf:Statement"), graph)
@@ -125,7 +134,10 @@ class _Statements:
             yield module.Quad(term, self._type, self._iri(self._content.type_ids.get(kind, kind)))
 
     def _term(self, entity: Entity, is_head: bool) -> Any:
-        """Return a literal for an entity with a datatype, unless it is the head of a fact, which no literal can be."""
+        """Return a literal for an entity with a datatype.
+
+        The head of a fact is excepted, since no literal can be a head.
+        """
         if entity.datatype is None or is_head or entity.types or entity.aliases:
             return self._node(entity.key)
         if entity.datatype.startswith("@"):
@@ -145,6 +157,9 @@ class _Statements:
 
 
 def _declarable(prefixes: Mapping[str, str]) -> dict[str, str]:
-    """Return the prefixes that every format can declare, and those of labels, aliases and types."""
+    """Return the prefixes that every format can declare.
+
+    The prefixes of labels, aliases and types are among them.
+    """
     prefixes = {name: WELL_KNOWN[name] for name in ("rdf", "rdfs", "skos")} | dict(prefixes)
     return {prefix: namespace for prefix, namespace in prefixes.items() if _PREFIX.fullmatch(prefix)}

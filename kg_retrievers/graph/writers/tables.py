@@ -17,7 +17,7 @@ from kg_retrievers.graph.writers.content import Entity, GraphContent
 #: The columns of a table by their names.
 Columns = Mapping[str, Sequence[str | list[str] | None]]
 
-#: What a cell that stands in quotes begins with or holds, by the format.
+#: The characters that a cell in quotes begins with or holds, by the format.
 _TO_QUOTE = {"csv": re.compile('[",\r\n]'), "tsv": re.compile('^"|[\t\r\n]')}
 
 #: The columns whose cells are lists of texts.
@@ -25,7 +25,9 @@ _LISTS = ("aliases", "types")
 
 
 def fact_columns(content: GraphContent, *, by_id: bool) -> Columns:
-    """Return head, relation and tail of the facts, and their attributes, in a row for each set of these.
+    """Return head, relation and tail of the facts, and their attributes.
+
+    Each set of attributes has a row.
 
     The column of an attribute is called like it, behind "attribute:" if that may be one of the other columns.
 
@@ -51,7 +53,7 @@ def fact_columns(content: GraphContent, *, by_id: bool) -> Columns:
 
 
 def entity_columns(content: GraphContent) -> Columns:
-    """Return all that is known of the entities; their datatypes if some have one."""
+    """Return all that is known of the entities, with datatypes if some have one."""
     entities = [*content.entities()]
     names = ("entity", *Entity._fields[1:])
     columns = {name: [entity[place] for entity in entities] for place, name in enumerate(names)}
@@ -86,7 +88,9 @@ def _write_parquet(columns: Columns, file: BinaryIO) -> None:
 
 
 def _lines(columns: Columns, format: str) -> Iterator[str]:
-    """Yield a header and a line for each row, with quotes as in RFC 4180 if needed. Lists are written in JSON.
+    """Yield a header and a line for each row, quoted as in RFC 4180.
+
+    Cells are quoted if needed. Lists are written in JSON.
 
     Raises:
         InvalidArgumentError: If a text holds both a tab and a line break, and the format is TSV.

@@ -12,22 +12,27 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.attributes import SOURCE, read_attribute_set
 from kg_retrievers.graph.writers.content import Entity, Fact, GraphContent
 
-#: What no document of XML 1.0 can hold.
+#: The characters that no document of XML 1.0 can hold.
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-#: What a parser would change in an attribute, and in a text, and how it is written.
+#: The characters that a parser would change in an attribute, and in a text, and their spelling.
 _KEPT_SPACE = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _KEPT_BREAK = {"\r": "&#13;"}
 
 
 def node_attributes(entity: Entity) -> dict[str, Any]:
-    """Return the attributes of a node: its label, aliases and types, and its datatype if it has one."""
+    """Return the attributes of a node.
+
+    These are its label, aliases and types, and its datatype if it has one.
+    """
     attributes = {"label": entity.label, "aliases": entity.aliases, "types": entity.types}
     return attributes | ({"datatype": entity.datatype} if entity.datatype else {})
 
 
 def statements_of(fact: Fact) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield how often a fact is stated otherwise: with which sources, and with which other attributes.
+    """Yield how often a fact is stated otherwise.
+
+    Each statement has its sources and its other attributes.
 
     Sources without other attributes come together.
 
@@ -48,15 +53,17 @@ def statements_of(fact: Fact) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]
             yield sources, {name: value for name, value in one.items() if not (sources and name == SOURCE)}
 
 
-#: The attributes of an edge that say what it joins, and how.
+#: The attributes of an edge that give its ends and its relation.
 EDGE_NAMES = ("id", "key", "relation", "relation_id", "source", "sources", "target")
 
 
 def edges_of(fact: Fact) -> Iterator[dict[str, Any]]:
-    """Yield the attributes of each edge of a fact: its relation, the relation's id, sources, and what else is said.
+    """Yield the attributes of each edge of a fact.
+
+    These are its relation, the relation's id, sources, and all other attributes.
 
     Raises:
-        InvalidArgumentError: If an attribute of the fact is called like one of these.
+        InvalidArgumentError: If an attribute of the fact has the name of one of them.
     """
     plain: dict[str, Any] = {"relation": fact.relation}
     plain |= {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
@@ -103,7 +110,10 @@ def _data(prefix: str, attributes: dict[str, Any]) -> str:
 
 
 def _key(prefix: str, name: str, value: object) -> str:
-    """Return the key of GraphML for an attribute; those of facts say the type of the value."""
+    """Return the key of GraphML for an attribute.
+
+    The key of a fact's attribute gives the type of the value.
+    """
     if prefix == "n" or name in EDGE_NAMES:
         return f"{prefix}.{name}"
     types = {bool: "boolean", int: "long", float: "double"}
@@ -124,7 +134,10 @@ def _checked(text: str) -> str:
 
 
 def edge_key(fact: Fact, place: int) -> str:
-    """Return the key of one of the edges of a fact: its relation, from the second on with a number."""
+    """Return the key of one of the edges of a fact.
+
+    It is its relation, from the second edge on with a number.
+    """
     return f"{fact.relation} ({place + 1})" if place else fact.relation
 
 
@@ -142,7 +155,9 @@ def node_link_lines(content: GraphContent) -> Iterator[str]:
 
 
 def json_lines(content: GraphContent) -> Iterator[str]:
-    """Yield a row for each fact, then what relations are called, then a row for each entity that is described.
+    """Yield a row for each fact.
+
+    Then come the names of relations, then a row for each entity that is described.
 
     A fact that is stated several times, with other attributes, has several rows.
     """
@@ -154,7 +169,9 @@ def json_lines(content: GraphContent) -> Iterator[str]:
 
 
 def description_lines(content: GraphContent, *, all: bool) -> Iterator[str]:
-    """Yield what relations are called and which have texts as tails, then a row for each entity.
+    """Yield the names of relations, then a row for each entity.
+
+    The rows of relations also say which have texts as tails.
 
     Args:
         content: The graph.
