@@ -1,4 +1,4 @@
-"""Ranks facts by how likely they hold the answer to a question: a logistic regression over their origins."""
+"""Rank facts by how likely they hold the answer to a question, with a logistic regression over their origins."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from kg_retrievers.graph.columns import Array
 
-#: Where a fact was found: in the facts of a reading, by a trained method, around the question's entities, or by its
-#: text, anywhere in the graph.
+#: The part that found a fact: a reading, a trained method, the search around the question's entities, or the search by
+#: text anywhere in the graph.
 Part = Literal["reading", "model", "around", "text"]
 
 #: The features of a fact, in the order of the weights:
@@ -37,7 +37,7 @@ class FoundFacts(NamedTuple):
     """Facts that one part found.
 
     Attributes:
-        part: Which.
+        part: The part.
         ids: The ids of the facts, int64, shape (n), the best first, each once.
         position: The position of a reading, from 1.
         holds: Whether each of its facts has an end that it proposes as an answer, shape (n).
@@ -71,7 +71,7 @@ class Candidates(NamedTuple):
 
 
 def gather(found: Sequence[FoundFacts]) -> Candidates:
-    """Return all facts that were found, each once; the columns of the cosines are 0.
+    """Return all facts that were found, each once. The columns of the cosines are 0.
 
     Args:
         found: The facts of each part, the readings first, by position.
@@ -104,7 +104,7 @@ def likelihoods(features: Array) -> Array:
     """Return how likely facts hold an answer, by a logistic regression, in (0, 1), shape (n).
 
     `python -m benchmarks.fact_ranker` chose the weights on the graphs of `benchmarks/own_graphs/fit`, none of which is
-    measured, but for that of trained methods, which is a guess.
+    measured. The weight of trained methods is a guess.
 
     Args:
         features: As of `Candidates`.
