@@ -26,14 +26,16 @@ Source = Literal["llm", "examples", "model"]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """Describe a named part of this package that may be trained.
+    """A named part of this package that may be trained.
+
+    Its parts are given by name, so that the table loads none of them.
 
     Attributes:
         name: The paper's name of it, in small letters.
-        finds: What its evidence is, or what it answers from, in a few words.
-        paper: Who published it where.
+        finds: Its evidence, or the source of its answers, in a few words.
+        paper: Its authors and publication.
         aliases: Other names, for the shell and for models saved under them.
-        model: The class of its trained model, as "module:class"; None where nothing is trained.
+        model: The class of its trained model, as "module:class". None if nothing is trained.
         trainer: The function that trains it, as "module:function".
         extra: The optional packages that it needs to retrieve or answer.
     """
