@@ -30,7 +30,7 @@ class JoinEdge(NamedTuple):
     Attributes:
         head: The number of its head.
         tail: The number of its tail.
-        relations: The ids of the relations that it may have; None for any.
+        relations: The ids of the relations that it may have. None for any.
         relation: The number of its relation, if that is unknown and must be the same in other edges; else None.
         directed: Whether it must point from head to tail.
         fact: The number of its fact, if that is wanted: the id of a triple; else None.

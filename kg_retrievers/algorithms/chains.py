@@ -53,7 +53,7 @@ class _Side:
         return int((indptr[frontier + 1] - indptr[frontier]).sum())
 
     def grow(self) -> Array:
-        """Reach the next level by the entities that chains may pass through; return its entities, some repeated."""
+        """Reach the next level by the entities that chains may pass through. Return its entities, some repeated."""
         check_deadline()
         frontier, indptr = self.frontier, self._adjacency.indptr
         if self.level:
@@ -101,7 +101,7 @@ def shortest_chains(
         end: The id of the entity where they end.
         max_hops: The most facts of a chain.
         passes: Whether chains may pass through entities.
-        through: The ids of entities, ascending, of which each chain must pass through one; None for any.
+        through: The ids of entities, ascending, of which each chain must pass through one. None for any.
 
     Example:
         >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [2, 0, 1], [2, 1, 3]]), 4)

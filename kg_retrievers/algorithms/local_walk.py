@@ -110,7 +110,7 @@ def triples_between(adjacency: Adjacency, nodes: Array) -> Int32s:
 
 @compiled
 def _meet(met: _Met, entity: int, hops: int) -> int:
-    """Add an entity; return its position."""
+    """Add an entity. Return its position."""
     position: int = met.size[0]
     met.size[0] += 1
     met.positions[entity] = position + 1
@@ -174,7 +174,7 @@ def _push(
 
 @compiled
 def _enqueue(graph: Graph, met: _Met, tolerance: float, max_hops: int) -> tuple[int, int]:
-    """Queue all entities where too much waits; return how many, and how many entries they have."""
+    """Queue all entities where too much waits. Return how many, and how many entries they have."""
     size, entries = 0, 0
     for position in range(met.size[0]):
         due = _is_due(graph, met, position, tolerance, max_hops)

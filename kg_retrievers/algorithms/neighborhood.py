@@ -43,7 +43,7 @@ class Neighborhood(NamedTuple):
         triples: int32, shape (e): ids of all triples with both ends among the nodes, ascending, each once;
             self-loops and parallel triples included.
         hops: int32, shape (m): how many triples lie between each node and the nearest seed, in the whole graph and in
-            either direction; 0 for a seed. Where a large graph is cut, as far as the walk followed them: never too few.
+            either direction. 0 for a seed. Where a large graph is cut, as far as the walk followed them: never too few.
         truncated: Whether `max_nodes` left out entities within `max_hops`.
     """
 
@@ -69,10 +69,10 @@ def neighborhood(
 
     Args:
         adjacency: The graph, both directions.
-        seeds: Ids of entities, at least one; repeated ones count once.
-        max_hops: How far from the nearest seed, 0 or more, whichever way triples point; None for any distance.
+        seeds: Ids of entities, at least one. Repeated ones count once.
+        max_hops: How far from the nearest seed, 0 or more, whichever way triples point. None for any distance.
             Entities that cannot be reached from a seed are never in.
-        max_nodes: The most nodes, 1 or more; None for no limit. Seeds beyond it stay all the same.
+        max_nodes: The most nodes, 1 or more. None for no limit. Seeds beyond it stay all the same.
 
     Raises:
         InvalidArgumentError: If there are no seeds, or one is no id of an entity.
@@ -141,7 +141,7 @@ def _highest(values: Floats, count: int, ids: Int32s) -> npt.NDArray[np.bool_]:
 
 @compiled_entry
 def _reach(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32s, reached: Int32s) -> int:
-    """Fill in `steps`, 1 + hops where it is 0, and the entities `reached`, nearest first; return their number."""
+    """Fill in `steps`, 1 + hops where it is 0, and the entities `reached`, nearest first. Return their number."""
     indptr, neighbors = adjacency.indptr, adjacency.neighbors
     first, count = 0, len(seeds)
     for i in range(count):

@@ -51,7 +51,7 @@ def personalized_pagerank(
 
     Args:
         adjacency: The graph, both directions.
-        seeds: Ids of entities, at least one; repeated ones count once.
+        seeds: Ids of entities, at least one. Repeated ones count once.
         restart: The probability of a return to the seeds in each step, in (0, 1).
         tolerance: Bounds the sum of all errors; above 0 and finite.
 

@@ -81,7 +81,7 @@ def follow_relation_path(
         seed: The id of an entity.
         path: For each hop the labels that will do.
         max_walks: The most walks to look at, 1 or more, at every hop; further ones are left out.
-        may_return: Whether walks may come back to `seed`; see `kg_retrievers.graph.pattern`.
+        may_return: Whether walks may come back to `seed`, see `kg_retrievers.graph.pattern`.
         may_repeat: Whether walks may cross a triple twice.
 
     Example:
@@ -160,7 +160,7 @@ def relation_path_ends(
         adjacency: The graph, both directions.
         starts: int, shape (n): the entities where walks begin.
         max_hops: The most triples of a walk, 1 or more.
-        max_entries: Ends with more adjacency entries than this in all are not gone on from; None for no limit.
+        max_entries: Ends with more adjacency entries than this in all are not gone on from. None for no limit.
         without: The id of an entity that no walk comes to.
 
     Example:

@@ -48,7 +48,7 @@ class Report:
 
     Attributes:
         method: What was measured.
-        metrics: The figures by name; see `summarize`.
+        metrics: The figures by name, see `summarize`.
         intervals: 95 % bootstrap intervals of some of them: `[low, high]`, or None.
         by_hops: By the number of facts that a question joins, or "unknown": how many "questions", the figures, and the
             "intervals".
@@ -156,7 +156,7 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
 
     - `compared`: how many questions have gold answers, the n of all that compares answers.
     - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
-      where the method proposes none. `exact_value` is of the questions whose answer is a value; None for
+      where the method proposes none. `exact_value` is of the questions whose answer is a value. None for
       claims where nothing gave a truth value, and there was no answerer to verify them.
     - `hits@10`, `first_hit`: a gold answer is among the first ten, or is the first, of all answers proposed.
     - `coverage`: a gold answer is in the evidence, by key. `label_in_evidence`: its name is in the text.

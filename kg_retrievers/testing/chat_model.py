@@ -29,7 +29,7 @@ class ScriptedChatModel(BaseChatModel):
 
     Args:
         replies: What to reply: a list of texts, with exceptions where a call should raise, and messages that call
-            tools; or a function from the text of the prompt to the reply.
+            tools, or a function from the text of the prompt to the reply.
         cycle: Whether to start again after the last reply of a list.
 
     Raises:

@@ -167,7 +167,7 @@ def over_one_graph(
     validation: Sequence[Question] | None,
     embedding_cache: str | Path | None = None,
 ) -> TrainingSet:
-    """Return questions with a graph each as questions over one graph; others as they are.
+    """Return questions with a graph each as questions over one graph. Others as they are.
 
     The graphs stand side by side: the entity "a" of the first is "0/a", with its label, and nothing joins it to "1/a".
     So each question sees its own triples alone, and relations and names are embedded once. Entities are linked, and

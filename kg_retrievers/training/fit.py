@@ -90,7 +90,7 @@ VALIDATION_SHARE = 0.1
 #: How many questions are embedded in one call.
 EMBEDDED_AT_ONCE = 256
 
-#: How many triples of examples are kept from one epoch to the next, about 0.5 GB; the others are made anew.
+#: How many triples of examples are kept from one epoch to the next, about 0.5 GB; the others are made again.
 KEPT_TRIPLES = 10_000_000
 
 Model = TypeVar("Model", bound=TrainedModel[Any])
@@ -248,7 +248,7 @@ def train_on_questions(
     Args:
         learner: What is trained.
         questions: With answers. Entities that are not given are linked.
-        validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
+        validation: Questions that say when to stop. By default a tenth of the others, drawn at random.
         who: The function that was called, for messages.
         max_hops: The largest distance of an answer from the question's entities.
         output: A folder for the model, which must hold none; None to save nothing.
@@ -362,7 +362,7 @@ def _gain(ranked: Array, question: TrainingQuestion) -> float:
 class _Examples(Generic[Example]):
     """Makes examples of questions.
 
-    Keeps the first examples that supervise, `KEPT_TRIPLES` triples in all; makes the others anew each time.
+    Keeps the first examples that supervise, `KEPT_TRIPLES` triples in all; makes the others again each time.
 
     Attributes:
         unsupervised: The questions whose examples supervise nothing.

@@ -154,7 +154,7 @@ class Trainer(Generic[Item, Example]):
         save_checkpoint(self.output / UNFINISHED, UNFINISHED, config, arrays)
 
     def _restored(self, optimizer: torch.optim.Optimizer) -> TrainingState | None:
-        """Take up the training where it was interrupted; return None if there is no unfinished one."""
+        """Take up the training where it was interrupted. Return None if there is no unfinished one."""
         if self.output is None or not is_unfinished(self.output):
             return None
         folder = self.output / UNFINISHED
@@ -208,7 +208,7 @@ class Schedule:
     """How long and how fast a model is trained.
 
     Attributes:
-        num_examples: How many examples are looked at in all, each counted anew in every epoch.
+        num_examples: How many examples are looked at in all, each counted again in every epoch.
         validations: How often the model is validated, after equal shares of the steps.
         patience: After how many validations without a better one the training ends.
         batch_size: How many examples make one step.

@@ -96,9 +96,9 @@ def walk_triples(
         heads: int, shape (m): entities in 0 ... entities - 1.
         relations: int, shape (m): positions in `weights`.
         tails: int, shape (m).
-        seeds: int, shape (s): entities; repeated ones count once. From none, no triple is taken.
+        seeds: int, shape (s): entities. Repeated ones count once. From none, no triple is taken.
         weights: float, shape (relations): above 0.
-        hops: How many triples the walk takes; 0 or more.
+        hops: How many triples the walk takes, 0 or more.
         entities: The number of entities.
 
     Returns:
@@ -148,7 +148,7 @@ def solve_prizes(
         tails: int, shape (m): the other end.
         node_prizes: float, shape (n): 0 or more.
         edge_prizes: float, shape (m): 0 or more.
-        cost: Of each edge; 0 or more.
+        cost: Of each edge, 0 or more.
         pruning: See `solve_pcst`.
 
     Returns:

@@ -150,7 +150,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     edge_cost: float = Field(default=EDGE_COST, gt=0, allow_inf_nan=False)
     #: The rule for the prizes of edges.
     prizes: Literal["paths", "paper", "published"] = "paths"
-    #: How a tree is pruned; see `solve_pcst`.
+    #: How a tree is pruned, see `solve_pcst`.
     pruning: Literal["strong", "gw"] = "strong"
     #: The most triples of one subgraph: those with the highest prizes that are connected to the first. The score stays
     #: that of the whole subgraph. Without effect on single triples.
@@ -172,7 +172,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; ranked entities and relations must be distinct and of the graph, each with a number."""
+        """As in the base. Ranked entities and relations must be distinct and of the graph, each with a number."""
         checked = super().check_inputs(inputs)
         tables = {"ranked_entities": self.graph.entities, "ranked_relations": self.graph.relations}
         for name in tables.keys() & checked.keys():

@@ -8,7 +8,7 @@ Hegde, P. Indyk, L. Schmidt: A Fast, Adaptive Variant of the Goemans-Williamson 
 Tree Problem. DIMACS Challenge 2014, the two halves of each edge.
 
 Differs from the last: a node without a prize costs nothing before the growth reaches it, so that the work goes with
-the part of the graph around the prizes, not with the graph; and ties are broken by id.
+the part of the graph around the prizes, not with the graph, and ties are broken by id.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class TripleScorerConfig:
     Attributes:
         dimension: The length of the embeddings.
         hidden: The width of the hidden layer; the dimension in the published code.
-        rounds: The rounds of the distance encoding; see `CandidateTriples.distances`. The published code has 2, and 2
+        rounds: The rounds of the distance encoding, see `CandidateTriples.distances`. The published code has 2, and 2
             reverse rounds.
         reverse_rounds: The rounds against the direction; 0 unless `directed`.
         directed: Whether the encoding follows the direction of triples, as the paper's does. Off by default: a directed
@@ -130,7 +130,7 @@ def without_text(graph: KnowledgeGraph, identifiers: str, entities: Array | None
     Args:
         graph: The graph.
         identifiers: A regular expression for such labels, as a whole; "" for none.
-        entities: Ids of entities; all by default.
+        entities: Ids of entities. All by default.
     """
     labels = graph.labels if entities is None else graph.labels[entities]
     if not identifiers:
@@ -169,11 +169,11 @@ def shortest_path_triples(
     Args:
         heads: int, shape (m): entities in 0 ... nodes - 1.
         tails: int, shape (m).
-        seeds: int, shape (s): entities; repeated ones count once.
+        seeds: int, shape (s): entities. Repeated ones count once.
         answers: int, shape (a): entities.
         nodes: The number of entities.
         directed: Whether a path follows its triples.
-        max_hops: The most triples in a path; 0 or more.
+        max_hops: The most triples in a path, 0 or more.
 
     Returns:
         bool, shape (m): the weak labels for a scorer of triples.
@@ -360,7 +360,7 @@ class TripleScorer(TrainedModel[TripleScorerConfig]):
 
     *Differs from the paper* in `follow` (`hops=0` is without it), in the directions, which the encoding
     ignores by default, in the mark of the question's entities, one number instead of a pair, in the question, whose
-    entities are masked, and in the width; see `TripleScorerConfig`. A training with `preset="paper"` makes the paper's
+    entities are masked, and in the width, see `TripleScorerConfig`. A training with `preset="paper"` makes the paper's
     network. For its arguments see `TrainedModel`.
     """
 

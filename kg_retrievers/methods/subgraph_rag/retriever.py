@@ -123,7 +123,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; scored triples must be distinct and of the graph, each with a finite score."""
+        """As in the base. Scored triples must be distinct and of the graph, each with a finite score."""
         checked = super().check_inputs(inputs)
         if given := checked.get("scored_triples"):
             rows = self.checked_rows("scored_triples", given["triples"], self.graph, "triples of the graph")

@@ -45,7 +45,7 @@ MAX_POSITIVES, MAX_NEGATIVES = 256, 512
 #: that a question brings.
 Supervision = Literal["undirected", "directed", "triples"]
 
-#: What is minimised; see `train_triple_scorer`.
+#: What is minimised, see `train_triple_scorer`.
 Loss = Literal["softmax", "binary"]
 
 
@@ -198,7 +198,7 @@ def _drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
 
 
 def choose_triples(positive: Array, rng: np.random.Generator, sampled: bool = True) -> tuple[Array, Array]:
-    """Draw triples of a question; return their positions, and how many triples each stands for.
+    """Draw triples of a question. Return their positions, and how many triples each stands for.
 
     Args:
         positive: bool, shape (m): which are relevant.
@@ -213,7 +213,7 @@ def choose_triples(positive: Array, rng: np.random.Generator, sampled: bool = Tr
     return np.concatenate(positions), np.concatenate(weights)
 
 
-#: How many questions a training looks at by default, each counted anew in every epoch.
+#: How many questions a training looks at by default, each counted again in every epoch.
 NUM_EXAMPLES = 16_000
 
 #: Section 4.1: the model that embeds questions, entities and relations, by its name on Hugging Face. It brings code of
@@ -290,15 +290,15 @@ def train_triple_scorer(
         index: The indexed graph.
         questions: With answers; entities that are not given are looked for. Those with a graph of their own
             (`GraphQuestion`) are trained on over these: of the index, only the embeddings are used then.
-        validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
-        output: A folder for the scorer, which must hold none; by default nothing is saved.
-        max_hops: How far candidates are from the entities; also the longest path.
-        max_nodes: The most entities among the candidates; None for no limit.
-        supervision: "undirected" or "directed": whether paths follow their triples; see `shortest_path_triples`.
+        validation: Questions that say when to stop. By default a tenth of the others, drawn at random.
+        output: A folder for the scorer, which must hold none. By default nothing is saved.
+        max_hops: How far candidates are from the entities. Also the longest path.
+        max_nodes: The most entities among the candidates. None for no limit.
+        supervision: "undirected" or "directed": whether paths follow their triples, see `shortest_path_triples`.
             "triples": no paths, but the `triples` that a question brings.
         loss: "softmax" or "binary".
         sampled: Whether `MAX_POSITIVES` and `MAX_NEGATIVES` triples of a question stand for all.
-        num_examples: How many questions the training looks at, each counted anew in every epoch.
+        num_examples: How many questions the training looks at, each counted again in every epoch.
         batch_size: How many questions make one step.
         learning_rate: The learning rate of Adam at the first step.
         constant_rate: Whether it stays, instead of falling in a straight line.

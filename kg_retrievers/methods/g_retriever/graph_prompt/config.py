@@ -32,17 +32,17 @@ class GraphPromptConfig:
     is its ablation "w/o graph encoder"; no projection, and no graph in words, are the other two of table 6.
 
     Attributes:
-        encoder: The graph network; None for learned soft tokens, the same for each question.
+        encoder: The graph network. None for learned soft tokens, the same for each question.
         width: The width of the encoder's layers; a multiple of the `heads` for "transformer".
         layers: The number of layers, at least 2.
         heads: The number of heads of attention; without effect on "gcn".
-        projection: The width of the hidden layer between encoder and language model; None for no projection: then the
+        projection: The width of the hidden layer between encoder and language model. None for no projection: then the
             encoder's last layer is as wide as the language model.
         soft_tokens: How many tokens stand for a graph; 0 only without an encoder, for no soft prompt.
         show_graph: Whether the language model reads the graph in words, too.
         max_context_tokens: The most tokens of the graph in words.
         max_answer_tokens: The most tokens of an answer in training, the end not counted; room is kept for so many.
-        lora_rank: The rank of the adapters in the language model; 0 for none, which leaves all its weights as they are.
+        lora_rank: The rank of the adapters in the language model. 0 for none, which leaves all its weights as they are.
         lora_alpha: Divided by the rank, it is the factor of an adapter.
         lora_dropout: The share of an adapter's inputs that is left out in training.
         lora_targets: The names of the language model's linear layers that get an adapter.

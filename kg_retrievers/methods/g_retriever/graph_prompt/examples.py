@@ -108,7 +108,7 @@ def graph_prompt_examples(
         retriever: The one that will stand before the model. If it refuses a question, it logs a warning, and the graph
             is empty.
         questions: With answers; those without are left out, since nothing can be learned from them.
-        label: Returns the label of an answer, which is an entity key, as `graph.label` does; by default the key itself.
+        label: Returns the label of an answer, which is an entity key, as `graph.label` does. By default the key itself.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, PCSTRetriever, default_embeddings

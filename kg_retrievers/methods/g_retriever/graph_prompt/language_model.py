@@ -80,7 +80,7 @@ class CausalLM:
             revision: Which version of it: a branch, tag or commit.
             dtype: The type of its weights, such as "float32" and "bfloat16", or "auto" for the type in which they are
                 stored.
-            device: "cpu", "cuda", "cuda:1" ...; None for the choice of transformers, which takes a GPU if there is one.
+            device: "cpu", "cuda", "cuda:1" .... None for the choice of transformers, which takes a GPU if there is one.
 
         Raises:
             ModelLoadError: If the model cannot be loaded.

@@ -37,7 +37,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
 #: The method's name in checkpoints and on the shell.
 METHOD = "graph-prompt"
 
-#: What to do without any triple; see `GraphPromptModel`.
+#: What to do without any triple, see `GraphPromptModel`.
 EmptyGraph = Literal["answer", "raise"]
 
 
@@ -55,7 +55,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     Args:
         network: The language model and what makes its soft tokens.
         training: What it was trained on, and how well it did; values of JSON.
-        max_new_tokens: The most tokens of an answer; None for as many as in training.
+        max_new_tokens: The most tokens of an answer. None for as many as in training.
         empty_graph: What to do without any triple: "answer" from the question alone, without soft tokens of a graph,
             or "raise" an error.
 
@@ -140,7 +140,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             embeddings: The embeddings that the model was trained with.
             llm: The language model that it was trained with, or its name or folder; None to load it under the name
                 that it had.
-            precision: The type in which the language model's weights are loaded, and in which it computes; None for
+            precision: The type in which the language model's weights are loaded, and in which it computes. None for
                 that of the training. A language model that is handed in keeps its own.
             max_new_tokens: As for the class.
             empty_graph: As for the class.

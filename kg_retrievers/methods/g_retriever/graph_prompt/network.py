@@ -269,7 +269,7 @@ class GraphPromptNetwork:
             labels: What entities are called, by key.
             answers: In training, the answers to learn.
             entities: The entities of the graph that no triple holds.
-            room: The most tokens of an answer; by default those of the configuration.
+            room: The most tokens of an answer. By default those of the configuration.
 
         Raises:
             InvalidArgumentError: If the language model has no room for the question.

@@ -90,7 +90,7 @@ def train_graph_prompt(
     the tokens of the answers of a batch and their ends; question and graph add nothing to it.
 
     *Differs from the published code* in gradients that are those of the whole batch: there, `grad_steps` only delays
-    the learning rate; in a learning rate that rises from the first step; in answers that keep their capitals; and in
+    the learning rate; in a learning rate that rises from the first step; in answers that keep their capitals, and in
     the end of an answer, which does not take the place of its last token where this is cut.
 
     With `output` the training is kept there after each epoch, and the same call goes on after an interruption; in the
@@ -101,9 +101,9 @@ def train_graph_prompt(
             that was handed in has adapters afterwards, and serves this model alone.
         embeddings: Embeddings for the names of entities and relations: those of an index, or any others.
         examples: The examples to learn; `graph_prompt_examples` makes them of questions.
-        validation: Examples that say when to stop; by default a tenth of the others, drawn at random.
-        output: A folder for the model, which must hold none; by default nothing is saved.
-        setting: One of the paper's settings; see `Setting`.
+        validation: Examples that say when to stop. By default a tenth of the others, drawn at random.
+        output: A folder for the model, which must hold none. By default nothing is saved.
+        setting: One of the paper's settings, see `Setting`.
         epochs: How often each example is looked at, at most; about, since all batches are full.
         batch_size: How many examples make one step, which decides the memory.
         learning_rate: The highest learning rate of AdamW; it falls along a cosine to half of it.
@@ -111,7 +111,7 @@ def train_graph_prompt(
         max_gradient: The longest gradient (L2 norm) that counts as it is; longer ones are shortened to it.
         patience: After how many epochs without a better validation the training ends.
         precision: The type of the language model's weights, in which it computes: "bfloat16" takes half the memory,
-            and less time where the processor has it; None for the type in which they are stored, or handed in.
+            and less time where the processor has it. None for the type in which they are stored, or handed in.
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
         **config: Fields of `GraphPromptConfig`, as for the ablations of the paper.
