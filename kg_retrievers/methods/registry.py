@@ -83,7 +83,7 @@ class Method(Entry):
 
     Attributes:
         retriever: The retriever, as "module:class".
-        labels: Its examples must have one of these labels. Empty if it takes no examples.
+        labels: The labels of which its examples must have one. Empty if it takes no examples.
         needs: The sources of which it needs one. Empty if it needs none.
         runs_queries: Whether it runs queries in a graph database, its field `executor`.
         takes_any_model: Whether the trained model of any method may join in.

@@ -385,8 +385,9 @@ class Reasoning(ABC):
 
     @abstractmethod
     def read(self, states: Any) -> tuple[Any, Any]:
-        """Return the recurrent networks' states, read from both ends, of each token, (tokens, width), and of all,
-        (width).
+        """Return the recurrent networks' states of each token, (tokens, width), and of all, (width).
+
+        The networks read from both ends.
         """
 
     @abstractmethod

@@ -215,7 +215,7 @@ class GNNRAGRetriever(BaseModelRetriever):
 def _unreachable(
     seeds: Sequence[str], candidates: Collection[str], found: Sequence[tuple[str, str, PathsTo]]
 ) -> dict[str, Any]:
-    """Return the candidates without a path, and those that only another entity of the question reaches."""
+    """Return the candidates without a path, and candidates that only another question entity reaches."""
     pairs = {(seed, candidate) for seed, candidate, to in found if to.paths}
     reached = {candidate for _, candidate in pairs}
     others = {seed: [key for key in candidates if key in reached and (seed, key) not in pairs] for seed in seeds}

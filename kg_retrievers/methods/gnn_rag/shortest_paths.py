@@ -92,7 +92,7 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
 
 
 def _hops_to(adjacency: Adjacency, seed: int, targets: Array, max_hops: int) -> Array:
-    """Return the hops from the seed to the targets and to all nearer entities; -1 for what is not reached."""
+    """Return the hops from the seed to the targets and to all nearer entities, or -1 if one is not reached."""
     far = 1
     while True:
         hops = hops_from(adjacency, [seed], min(far, max_hops))
@@ -104,7 +104,7 @@ def _hops_to(adjacency: Adjacency, seed: int, targets: Array, max_hops: int) -> 
 def _paths_to(
     target: int, adjacency: Adjacency, hops: Array, most: int, rows: dict[int, list[tuple[int, int]]]
 ) -> Iterator[PathIds]:
-    """Yield the paths to the target, at least the first `most`; `rows` keeps what `_nearer` returned."""
+    """Yield the paths to the target, at least the first `most`. `rows` keeps the results of `_nearer`."""
     unfinished = [PathIds((target,), ())] if hops[target] > 0 else []
     while unfinished:
         entities, triples = unfinished.pop()

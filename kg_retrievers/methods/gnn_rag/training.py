@@ -42,8 +42,7 @@ except ImportError as cause:
 
 
 class Example(NamedTuple):
-    """A question, the ids of the entities around its own, the entries that join them, and the positions of its answers.
-    """
+    """A question, the ids of the entities around its own, the entries between them, and its answers' positions."""
 
     question: TrainingQuestion
     nodes: Array

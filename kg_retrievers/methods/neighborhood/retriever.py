@@ -31,7 +31,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     the question's entities themselves score 1. A Document of several facts scores 1, as its nearest fact does. Facts at
     the same distance stand in the order of the graph. The method proposes no answers.
 
-    `granularity="subgraph"` gives one Document with the first `max_triples` facts; "triple" gives each fact its own.
+    `granularity="subgraph"` gives one Document with the first `max_triples` facts. "triple" gives each fact its own.
     More facts, or more than `max_nodes` entities, mark the Documents as truncated.
 
     Cost: no call of a language model, and linear in the edges within `max_hops`.

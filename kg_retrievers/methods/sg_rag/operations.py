@@ -211,8 +211,7 @@ def _bound(
     some: Sequence[Mapping[str, Any]],
     names: Sequence[str] | None = None,
 ) -> _Bound:
-    """Return the values of unknowns by the first query that finds something: some by name, or those of the operation.
-    """
+    """Return the values of some unknowns by name, or of the operation, by the first query that finds something."""
     for tried, query in enumerate(some, 1):  # noqa: B007
         pattern = Pattern.from_dict(query["attributed"])
         if operation.kind != "compare":
@@ -258,7 +257,7 @@ def _columns(pattern: Pattern, rows: Rows, graph: KnowledgeGraph) -> dict[str | 
 
 
 def _pattern_of(operation: Operation, target: str) -> Pattern:
-    """Return the least pattern that has an operation: the columns alone hold what its query finds."""
+    """Return the least pattern that has an operation. The columns alone hold the results of its query."""
     start = Unknown(target, "type")
     names = [name for name in dict.fromkeys(filter(None, (*operation.by, operation.group))) if name != target]
     triples = [(start, "relation", Unknown(name)) for name in names]

@@ -154,7 +154,7 @@ def cancellable(function: Callable[[Input], Output]) -> RunnableLambda[Input, Ou
 def checked_text(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema, *, shows_facts: bool) -> str:
     """Check a query and return the query to run.
 
-    It must only read, and name what the database has. If wanted, it must return facts.
+    It must only read, and only use names of the database. If wanted, it must return facts.
 
     Raises:
         QuerySafetyError: If not.

@@ -187,7 +187,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         return {**getattr(self.writer, "prompts", {}), "answer": self.answer_prompt}
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base. Each query must only read, name what the database has, and return relationships.
+        """As in the base. Each query must only read, only use names of the database, and return relationships.
 
         `cypher` is a list of `{"query", "parameters"}`, or one of them, or the text of a query. A caller who gives a
         query is sure of it: its confidence is None.
@@ -244,9 +244,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         return {**full, "query": text}
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
-        """Run the queries, each once. Over a part of a connected graph, fetch the entities and facts of their rows,
-        too.
-        """
+        """Run the queries, each once. Over a part of a connected graph, fetch their rows' entities and facts."""
         cached = RowCache(lambda query, most: self._rows(state, query, most))
         index = self.index.holding(state.get("seed_entities") or ())
         while True:

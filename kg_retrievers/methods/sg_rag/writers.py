@@ -1,5 +1,6 @@
-"""Write Cypher for questions by patterns: of any generator, of the templates that examples give, or of the question
-reader.
+"""Write Cypher for questions by patterns.
+
+The patterns come from any generator, from the templates that examples give, or from the question reader.
 """
 
 from __future__ import annotations
@@ -359,7 +360,7 @@ class TemplateCypherWriter(PatternCypherWriter):
     no answer.
 
     A query has two ranks: its template's rank among the nearest different templates, and the rank of its entities among
-    those that the question may name. Queries with the lowest sums come first. Of equal ones, the query of the nearest
+    all that the question may name. Queries with the lowest sums come first. Of equal ones, the query of the nearest
     template comes first. Wider queries come last. "example" of each query names the example of its template, by the
     text of the question and its distance: see `FilledExample`.
 

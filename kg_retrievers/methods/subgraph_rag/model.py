@@ -279,7 +279,7 @@ class CandidateTriples(NamedTuple):
         the seeds. With the topic "none" there are no columns.
 
         *Differs from the paper* by default: s stands alone. With `directed=False` o(l) is 1 at both ends of every
-        triple, so that a linear layer with a bias can do as much with one number as with the pair; with `directed=True`
+        triple, so that a linear layer with a bias can do as much with one number as with the pair. With `directed=True`
         o(l) is less if a dead end is near, and this difference is left out.
 
         Cost: O((rounds + reverse_rounds) * m) for m triples.
@@ -310,7 +310,7 @@ class CandidateTriples(NamedTuple):
     def follow(self, start: Any, weights: Any, relations: Array, add: Callable[[Array, Any], Any]) -> tuple[Any, Any]:
         """Return how well entities are reached from the seeds by relations that are worth following, hop by hop.
 
-        x(0) is 1 for a seed and 0 for others. x(h + 1) = 1 - exp(-y), where y of v is the sum of weights[h, 0, r] *
+        x(0) is 1 for a seed and 0 for others. x(h + 1) = 1 - exp(-y), and y of v is the sum of weights[h, 0, r] *
         x(h)(u) over all triples (u, r, v) and of weights[h, 1, r] * x(h)(u) over all triples (v, r, u). One good way is
         enough, more add little, and other triples of an entity take nothing away. Parallel triples count each, and a
         self-loop once per direction.

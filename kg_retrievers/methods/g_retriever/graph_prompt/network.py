@@ -74,8 +74,7 @@ class PromptGraph(NamedTuple):
 
     @classmethod
     def of(cls, triples: Sequence[Triple], labels: Mapping[str, str], entities: Sequence[str] = ()) -> PromptGraph:
-        """Take entities and relations of triples as they first occur, head before tail. Then take the other entities.
-        """
+        """Take entities and relations of triples as they first occur, head before tail, then the other entities."""
         keys = [*(key for head, _, tail in triples for key in (head, tail)), *entities]
         nodes = {key: position for position, key in enumerate(dict.fromkeys(keys))}
         names = tuple(readable(labels.get(key, key)) for key in nodes)

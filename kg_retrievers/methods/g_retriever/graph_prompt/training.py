@@ -97,14 +97,14 @@ def train_graph_prompt(
     end the model is saved there. The same arguments give the same model on the same machine, on a CPU.
 
     Args:
-        llm: The language model, or its name on Hugging Face or folder. It stays as it is; with "lora", a language model
+        llm: The language model, or its name on Hugging Face or folder. It stays as it is. With "lora", a language model
             that was handed in has adapters afterwards, and serves this model alone.
         embeddings: Embeddings for the names of entities and relations, of an index or any others.
         examples: The examples to learn. `graph_prompt_examples` makes them of questions.
         validation: Examples that decide when to stop. By default a tenth of the others, drawn at random.
         output: A folder for the model, which must hold none. By default nothing is saved.
         setting: One of the paper's settings, see `Setting`.
-        epochs: How often each example is looked at, at most; about, since all batches are full.
+        epochs: How often each example is looked at, at most. This is about right, since all batches are full.
         batch_size: How many examples make one step, which decides the memory.
         learning_rate: The highest learning rate of AdamW. It falls along a cosine to half of it.
         warm_up: The share of the steps, the first ones, in which it rises.

@@ -49,16 +49,16 @@ def _tell(
     Args:
         graph: The graph.
         plan: The pattern.
-        state: Where the search stands.
+        state: The state of the search.
         v: The node.
         c: The node at the other end.
-        s: The step. If it closes a cycle, only the relation counts, by what it costs beyond the cheapest one.
+        s: The step. If it closes a cycle, only the relation counts, by its cost beyond the cheapest one.
         side: Its direction, seen from the other end.
         most: Entities that cost this or more are left out.
         begun: Whether the node reaches something already. The message then holds nothing else.
 
     Returns:
-        How many entities the message holds, those in `touched`.
+        How many entities the message holds. They are in `touched`.
     """
     row, other_row, costs = state.lower[v], state.lower[c], plan.term[s] * plan.relations
     closes = plan.kind[s] == CYCLE
@@ -114,9 +114,7 @@ def _take_message(graph: Graph, plan: Layout, state: Progress, v: int, count: in
 
 @compiled
 def _hear(graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, most: int, begun: bool) -> bool:
-    """Bound a node by the entities that another end of a step reaches. Return whether that was possible and not too
-    costly.
-    """
+    """Bound a node by the entities at another end of a step. Return whether this was possible and not too costly."""
     side = plan.side[s] ^ 1 if plan.near[s] == v else plan.side[s]
     if state.lower[v] < 0 or state.lower[c] < 0 or state.weight[c] > MESSAGE_SHARE * 2 * graph.triples:
         return False

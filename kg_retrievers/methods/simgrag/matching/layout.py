@@ -114,7 +114,7 @@ def _step_table(shape: Shape, order: Sequence[_Edge], as_set: Sequence[bool]) ->
 
 
 def _closed_at(shape: Shape, kind: int, near: int, far: int) -> int:
-    """Return the end of an edge that is bounded by the other end, a known one, since the edge closes a cycle; or -1."""
+    """Return the end of an edge that closes a cycle if the other, known end bounds it, or -1."""
     if kind != CYCLE or near == far:
         return -1
     return near if shape.known[far] else far if shape.known[near] else -1

@@ -129,7 +129,7 @@ Layout: TypeAlias = PlanOf[Pointer]
 def plan_query(
     adjacency: Adjacency, relations: int, query: MatchQuery, distinct: str, direction: str, ties: str
 ) -> Plan:
-    """Lay out a query. The arguments are those of `match_pattern`."""
+    """Lay out a query. See `match_pattern` for the arguments."""
     size = len(adjacency.indptr) - 1
     known = tuple(node.entities is not None for node in query.nodes)
     typed = tuple(node.types is not None for node in query.nodes)
