@@ -148,8 +148,7 @@ def _document(about: Mapping[str, Any], place: int, called: Mapping[str, str]) -
 def _answers(
     labels: Mapping[str, str], called: Mapping[str, str], documents: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the answers, best first, each with its node if one is drawn. Otherwise return the result of an operation.
-    """
+    """Return the answers, best first, each with its node if one is drawn, or the result of an operation."""
     nodes = {key: f"n{number}" for number, key in enumerate(labels)}
     keys = dict.fromkeys(key for about in documents for key in _texts(about.get("answers")))
     found = [{"text": cut_short(clean_line(called.get(key, key))), "node": nodes.get(key)} for key in keys]

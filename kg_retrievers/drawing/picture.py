@@ -26,7 +26,9 @@ _BLANKS = re.compile("[ \xa0]+")
 
 
 class Box(NamedTuple):
-    """An entity or a relation as a picture shows it. Sizes are in pixels, with widths estimated for a sans-serif font.
+    """An entity or a relation as a picture shows it.
+
+    Sizes are in pixels, with widths estimated for a sans-serif font.
     """
 
     role: Role
