@@ -21,8 +21,8 @@ from kg_retrievers.graph import Adjacency
 #: PageRank of a walk around the seeds. The first takes 8 ms of one core on MetaQA (0.27 million entries) and 54 ms on a
 #: synthetic graph of 2 million. The second takes some ms on any larger one. On one of 8.6 million entries, the 2,000
 #: entities within 3 hops that the walk keeps hold 99.4 % or more of the PageRank of the true first 2,000 from each of
-#: six random seeds. From the five hubs tried, they hold 95 % (degree 46,379, with most neighbors all but equal) to 99.6
-#: % (713).
+#: six random seeds. From the five hubs tried, they hold 95 % (degree 46,379, with most neighbors all but equal) to
+#: 99.6 % (713).
 MAX_POWER_ENTRIES = 1_000_000
 
 #: How exact the PageRank of the whole graph is that cuts a neighborhood. With 5e-3, 2,000 nodes within 3 hops of 30

@@ -35,15 +35,18 @@ def personalized_pagerank(
     adjacency entries, all alike. A triple is followed in either direction, parallel triples count each, and a self-loop
     counts twice. An entity without entries sends everything back to the seeds. Each value is in [0, 1].
 
-    It sweeps over the entities, by id, and moves each value by omega times the change by the formula, with omega = 2 /
-    (1 + sqrt(1 - (1 - restart) ** 2)). Later entities see the new values (successive over-relaxation). Triples are
-    followed both ways, so that this converges on any graph. In the long run a sweep shrinks the error to sqrt(omega -
-    1) at most if there are no self-loops, and to omega - 1 at best, which two-part graphs come near to (0.5 and 0.25 at
-    the default arguments, and 0.8 for the plain power iteration). After a sweep that changed p by c, the formula is off
-    by at most (2 - restart - 1 / omega) * c, hence p is off by this value / restart (L1 norms). In the end, values
-    below 0 become 0 and p is scaled to sum to 1, which may double the error. It ends when the bound is <= `tolerance`,
-    or after 10 + 2 * log(tolerance / 2) / log(1 - restart) sweeps, when only rounding is left. Cost: adjacency entries
-    * sweeps (20 on MetaQA and 22 on FB15k-237 at the default arguments).
+    It sweeps over the entities, by id, and moves each value by omega times the change by the formula, with
+    omega = 2 / (1 + sqrt(1 - (1 - restart) ** 2)). Later entities see the new values (successive over-relaxation).
+    Triples are followed both ways, so that this converges on any graph. In the long run a sweep shrinks the error to
+    sqrt(omega - 1) at most if there are no self-loops, and to omega - 1 at best, which two-part graphs come near to
+    (0.5 and 0.25 at the default arguments, and 0.8 for the plain power iteration).
+
+    After a sweep that changed p by c, the formula is off by at most (2 - restart - 1 / omega) * c, hence p is off by
+    this value / restart (L1 norms). In the end, values below 0 become 0 and p is scaled to sum to 1, which may double
+    the error. It ends when the bound is <= `tolerance`, or after 10 + 2 * log(tolerance / 2) / log(1 - restart) sweeps,
+    when only rounding is left.
+
+    Cost: adjacency entries * sweeps (20 on MetaQA and 22 on FB15k-237 at the default arguments).
 
     The bound holds for exact arithmetic. *Differs from the code of NSM*, whose subgraphs GNN-RAG uses: its `restart` is
     0.8. The 500 first entities then hold 83 % of the answers to MetaQA's 3-hop questions, and 91 % at 0.2 (n = 400).

@@ -494,8 +494,8 @@ def _relu(values: Any) -> Any:
 class ReasonerOnGraph(Reasoning):
     """A reasoner on one graph. Safe to share between threads.
 
-    Cost: once per graph, relations * dimension * width multiplications. For a question and each layer of each stage, n
-    * width ** 2 for n entities, and width for each relation at an entity, however many triples it has.
+    Cost: once per graph, relations * dimension * width multiplications. For a question and each layer of each stage,
+    n * width ** 2 for n entities, and width for each relation at an entity, however many triples it has.
 
     Args:
         reasoner: The reasoner.

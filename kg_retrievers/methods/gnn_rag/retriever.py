@@ -97,9 +97,9 @@ class GNNRAGRetriever(BaseModelRetriever):
     Document, and asks by the paper's prompt A. The paper's network is a matter of the model's training.
 
     Differs from the published code, which also includes the crossing candidate: it stops at a sum of exactly
-    `threshold`, while the code goes on. It takes any probability above 0, while the code drops probabilities below (1 -
-    `threshold`) / `max_nodes`. It lets an entity of the question be an answer, while the code's evaluation drops it. It
-    finds paths in the same graph as candidates. It leaves nothing out silently and shuffles nothing.
+    `threshold`, while the code goes on. It takes any probability above 0, while the code drops probabilities below
+    (1 - `threshold`) / `max_nodes`. It lets an entity of the question be an answer, while the code's evaluation drops
+    it. It finds paths in the same graph as candidates. It leaves nothing out silently and shuffles nothing.
 
     Cost: no call of a language model, one search of the neighbourhood (`neighborhood`), one pass of the network over it
     (`ReasonerOnGraph`), and one search from each entity of the question (`shortest_paths`).

@@ -104,7 +104,7 @@ def likelihoods(features: Array) -> Array:
     """Return how likely facts hold an answer, by a logistic regression, in (0, 1), shape (n).
 
     `python -m benchmarks.fact_ranker` chose the weights on the graphs of `benchmarks/own_graphs/fit`, none of which is
-    measured. The weight of trained methods is a guess.
+    measured. With `--model` it chose the weight of trained models.
 
     Args:
         features: As of `Candidates`.
