@@ -68,7 +68,7 @@ class _Side:
         return self._reached
 
     def chains_to(self, entity: int) -> Iterator[Chain]:
-        """Yield the shortest chains from an entity to the nearest start, those by entities of few facts first."""
+        """Yield the shortest chains from an entity to the nearest start, chains by entities of few facts first."""
         if self.distances[entity] == 0:
             yield Chain((), (entity,))
             return

@@ -26,7 +26,7 @@ PATHS_TRIED, PATHS_KEPT = 200, 10
 #: The most walks of a relation path that is tried, at every hop. A path with more is not meant by a question.
 WALKS_TRIED = 20_000
 
-#: The most adjacency entries that are looked at for one more hop where relation paths are mined.
+#: The most adjacency entries that are looked at for one more hop when relation paths are mined.
 MAX_ENTRIES = 200_000
 
 #: Fits of answers that differ by less are equal.

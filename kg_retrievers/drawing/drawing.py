@@ -25,7 +25,7 @@ from kg_retrievers.graph.verbalize import HoldsFacts, are_texts, each_of, facts_
 #: How many triples a picture shows by default. More can hardly be read.
 MAX_TRIPLES = 100
 
-#: Mermaid takes labels for Markdown and HTML: all but letters, digits, blanks, commas and inner hyphens is coded.
+#: Mermaid takes labels for Markdown and HTML: only letters, digits, blanks, commas and inner hyphens are not coded.
 _MERMAID = re.compile(r"[^\w ,-]|_|(?<!\w)-|-(?!\w)")
 
 

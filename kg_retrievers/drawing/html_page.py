@@ -1,4 +1,4 @@
-"""Writes a drawing as a page: one file that holds all it needs and asks nobody for anything."""
+"""Write a drawing as a page: one file that holds all it needs and loads nothing."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _finite(number: object) -> float | None:
     return float(number) if isinstance(number, int | float) and isfinite(number) else None
 
 
-#: The style sheet that Cytoscape would else write into the page, which the page's policy forbids.
+#: The style sheet that Cytoscape would otherwise write into the page, which the page's policy forbids.
 _CYTOSCAPE_STYLE = ".__________cytoscape_container { position: relative; }"
 
 #: Characters that no text in a script may hold: they may end the script, or are no text in older JavaScript.
@@ -170,7 +170,7 @@ _IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u
 
 
 def html_page(data: dict[str, Any], title: str) -> str:
-    """Return a page that shows what `Drawing.page_data` returns.
+    """Return a page that shows the data of `Drawing.page_data`.
 
     The page's policy lets only its own scripts and styles run, by their hashes, and lets it load nothing.
 

@@ -174,7 +174,7 @@ def triple_recall(gold: Collection[Triple], triples: Collection[Triple]) -> floa
 
 
 def label_in_evidence(gold: Collection[str], documents: Collection[Document]) -> float:
-    """Return 1 if the text of the evidence holds the name of a gold answer, else 0.
+    """Return 1 if the text of the evidence holds the name of a gold answer, otherwise 0.
 
     The retrieval accuracy of G-Retriever (arXiv:2402.07630, appendix D.4, table 11). Words are compared without case
     and accents.

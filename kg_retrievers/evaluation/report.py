@@ -102,7 +102,7 @@ class Report:
         return cls.from_header(*read_records(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary of everything but the records."""
+        """Return a JSON-safe dictionary of everything except the records."""
         return {
             "method": self.method,
             "questions": len(self.records),
@@ -139,7 +139,7 @@ class Report:
 
 
 def _is_failure(record: Record, proposes_answers: bool) -> bool:
-    """Tell whether a question was not answered right, by the text of the answer, else by the answers or evidence."""
+    """Tell whether an answer is not right, by the text of the answer, otherwise by the answers or evidence."""
     if not record["answerable"]:
         return not record["refused"]
     if record["error"] is not None:
@@ -195,7 +195,6 @@ def _are_claims_unjudged(records: Sequence[Record]) -> bool:
 
 
 def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, dict[str, Any]]:
-    """Return the figures of groups of questions."""
     return {
         name: {
             "questions": len(group),
@@ -240,7 +239,6 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, list[float] | None]:
-    """Return the intervals of means."""
     intervals: dict[str, list[float] | None] = {}
     for name in WITH_INTERVAL:
         skipped = _is_skipped(name, records, proposes_answers)

@@ -491,7 +491,6 @@ def _written(documents: Sequence[Document]) -> str:
 
 
 def _without_confidence(documents: Sequence[Document]) -> list[dict[str, Any]]:
-    """Return all that Documents hold but their confidence."""
     rows = [document.model_dump() for document in documents]
     for row in rows:
         del row["metadata"]["confidence"]

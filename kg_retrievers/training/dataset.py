@@ -1,4 +1,4 @@
-"""Questions with their answers, in the form in which models are trained on them.
+"""Prepare questions with their answers for the training of models.
 
 Questions with a graph each are trained on side by side in one graph, as parts that nothing joins.
 """

@@ -1,4 +1,4 @@
-"""Training of any model on questions with their answers, with torch (extra `train`)."""
+"""Train any model on questions with their answers, with torch (extra `train`)."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def check_arguments(
         config_class: The dataclass of the model's settings.
         index: The indexed graph.
         questions: The questions to train on.
-        validation: The questions that say when to stop, or None.
+        validation: The questions that decide when to stop, or None.
         config: The settings that were given.
 
     Raises:
@@ -273,7 +273,7 @@ def train_on_questions(
         return learner.model_class(learner.config, learner.weights, **given)
 
     def validate() -> float:
-        """Return how high the answers of the validation rank."""
+        """Return the gain of the answers of the validation."""
         on_graph = model({}).on(learner.index)
         ranked = ((learner.rank(on_graph, examples.of(question)), question) for question in validating.usable)
         return float(np.mean([_gain(order, question) for order, question in ranked]))

@@ -40,7 +40,7 @@ MAX_TRIPLES = 1_000
 #: How many relations are ranked, since ranks are kept in checkpoints. A walk takes relations beyond as the next rank.
 RANKED_RELATIONS = 100
 
-#: How many triples a walk takes where `max_hops` sets no limit.
+#: How many triples a walk takes if `max_hops` sets no limit.
 LONGEST_WALK = 10
 
 #: How a walk prefers relations: the one at rank r from 0 has the weight (1 + r) ** -2. Of eight forms, by ranks and by

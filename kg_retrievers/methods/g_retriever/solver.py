@@ -399,7 +399,6 @@ def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
 
 
 def _fresh_growth(heads: Array, tails: Array, costs: Array, prizes: Array) -> _Growth:
-    """Return the arrays of a growth that has not begun."""
     n, m = len(prizes), len(heads)
     edges = [heads, tails, costs, prizes, np.zeros(n + 2, np.int64), np.empty(2 * m, np.int32)]
     halves = [*np.zeros((3, 2 * m + 1)), *np.zeros((3, 2 * m + 1), np.int32)]

@@ -442,7 +442,7 @@ class Reasoning(ABC):
         return scores
 
     def _match_labels(self, labels: Array, along: int) -> tuple[Any, Any]:
-        """Return the vectors that entities begin with, (l, width), and those to match, (layers, l + 1, width).
+        """Return the vectors that entities begin with, (l, width), and the vectors to match, (layers, l + 1, width).
 
         The first `along` labels are of tails. The last row of the second stands for an entity itself.
         """

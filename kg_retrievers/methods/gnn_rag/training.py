@@ -132,7 +132,7 @@ class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
         return read.view(len(states), 2, -1).sum(1), last.sum(0)
 
     def passed(self, weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjacency) -> torch.Tensor:
-        """Return what `pass_messages` adds, of which torch knows the gradients."""
+        """Return the sums of `pass_messages`, with gradients for torch."""
         rows, labels = np.repeat(np.arange(len(weights)), np.diff(adjacency.indptr)), adjacency.labels
         is_first = np.diff(rows * (1 + len(messages)) + labels, prepend=-1) != 0  # of a label at an entity
         row, label = torch.from_numpy(rows[is_first]), torch.from_numpy(labels[is_first])
@@ -194,7 +194,7 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
         "norms": False,  #: nothing of ours
         "gates": "own",  #: the published code: one for each instruction
         "mask_entities": False,  #: section 4.2: the question as it is
-        "width": 50,  #: the published code, as those below
+        "width": 50,  #: the published code, and so are the settings below
         "instructions": 3,  #: CWQ and MetaQA, or 2 for WebQSP
         "layers": 3,  #: table 1, and the published code
         "stages": 2,  #: CWQ and MetaQA, or 3 for WebQSP
@@ -241,7 +241,7 @@ def train_graph_reasoner(
 
     *Differs from the published code* by default in steps of four questions instead of eight, with a learning rate of
     0.003 that rises at first and then falls in a straight line instead of one of 0.0005 that stays. *Also with the
-    preset*, nothing is dropped out, and how high all answers stand says when to stop, rather than whether one is first.
+    preset*, nothing is dropped out, and the ranks of all answers decide when to stop, rather than whether one is first.
 
     With `output` the training is kept there after each validation, and the same call goes on after an interruption. In
     the end the model is saved there. The same arguments give the same model on the same machine.

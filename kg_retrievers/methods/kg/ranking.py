@@ -18,7 +18,7 @@ Part = Literal["reading", "model", "around", "text"]
 
 #: The features of a fact, in the order of the weights:
 #:
-#: - whether the likeliest reading has it, or else the second, third or fourth,
+#: - whether the likeliest reading has it, otherwise the second, third or fourth,
 #: - whether it has an end that this reading proposes as an answer, and the logarithm of how many facts the reading has,
 #: - 1 / rank among the facts that a trained method found,
 #: - whether it is one step, or two, from the entities of the question,

@@ -71,7 +71,6 @@ def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
 
 
 def _check_held(subgraphs: Sequence[Subgraph], graph: KnowledgeGraph) -> None:
-    """Check that the graph holds all facts and answers."""
     facts = dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
     keys = dict.fromkeys(key for subgraph in subgraphs for key in subgraph.answers)
     strange: Any = next((triple for triple in facts if triple not in graph), None)
@@ -314,7 +313,7 @@ def _compare(
 
 
 def _first_with_rows(queries: Sequence[Mapping[str, Any]], run: RunQuery, most: int) -> Found:
-    """Return the first query that has rows, else the last one."""
+    """Return the first query that has rows, otherwise the last one."""
     for tried, query in enumerate(queries, 1):  # noqa: B007
         rows = run(query, most)
         if rows.rows:

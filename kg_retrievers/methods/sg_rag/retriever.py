@@ -92,8 +92,8 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
     (`preset="paper"`). "rows" of the details counts the subgraphs.
 
     Cost: no call of the language model, or one or two if it is asked. Then one to `MAX_QUERIES` queries. Without
-    `executor`, the graph is loaded into an embedded database the first time, and again in each copy of the retriever: 6
-    s for 134,000 triples.
+    `executor`, the graph is loaded into an embedded database the first time, and again in each copy of the retriever:
+    6 s for 134,000 triples.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, default_embeddings

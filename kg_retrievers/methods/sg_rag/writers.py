@@ -325,7 +325,7 @@ def _with_kinds(graph: KnowledgeGraph, pattern: Pattern) -> Pattern:
 
 
 def _direction(pattern: Pattern) -> Literal["ignore", "respect"]:
-    """Return whether the directions of triples count: as the pattern says, else if all relations are known."""
+    """Return whether the directions of triples count: as the pattern says, otherwise if all relations are known."""
     if pattern.directed is not None:
         return "respect" if pattern.directed else "ignore"
     return "ignore" if any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples) else "respect"

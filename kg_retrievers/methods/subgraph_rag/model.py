@@ -201,7 +201,7 @@ def shortest_path_triples(
 
 
 def _ways(heads: Array, tails: Array, directed: bool) -> list[tuple[Array, Array]]:
-    """Return where steps leave and arrive: those along the triples and those against them, or all in this order."""
+    """Return the ends of steps along the triples and of steps against them, or of all in this order."""
     if directed:
         return [(heads, tails), (tails, heads)]
     return [(np.concatenate([heads, tails]), np.concatenate([tails, heads]))]

@@ -181,7 +181,7 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
     def _follow(
         self, question: torch.Tensor, vectors: torch.Tensor, found: CandidateTriples, relations: Array
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what `CandidateTriples.follow` gives: after each hop, (entities, hops), and by triples, (m, hops)."""
+        """Return the `CandidateTriples.follow` of triples: after each hop, (entities, hops), and by triple, (m, hops)."""
         of, nothing = self.parameters, torch.zeros(len(found.entities))
         asked = (question @ of["follow_question"]).view(self.config.hops, 2, self.config.rank)
         follow = torch.sigmoid(asked @ (vectors @ of["follow_relation"]).T + of["follow_bias"])
@@ -233,7 +233,7 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
         "supervision": "directed",  #: the published code: paths follow their triples
         "loss": "binary",  #: equation 2, factorised
         "sampled": False,  #: equation 2: all triples
-        "max_nodes": None,  #: appendix B.1: all that is within some hops
+        "max_nodes": None,  #: appendix B.1: all triples within some hops
         "batch_size": 1,  #: the published configuration, as the two below
         "learning_rate": 1e-3,
         "constant_rate": True,
@@ -296,7 +296,7 @@ def train_triple_scorer(
         max_hops: How far candidates are from the entities. Also the longest path.
         max_nodes: The most entities among the candidates. None for no limit.
         supervision: "undirected" or "directed": whether paths follow their triples, see `shortest_path_triples`.
-            "triples": no paths, but the `triples` that a question brings.
+            "triples": no paths, but a question's own `triples`.
         loss: "softmax" or "binary".
         sampled: Whether `MAX_POSITIVES` and `MAX_NEGATIVES` triples of a question stand for all.
         num_examples: How many questions the training looks at, counted again in every epoch.

@@ -47,7 +47,7 @@ class GraphPromptConfig:
         lora_dropout: The share of an adapter's inputs that is left out in training.
         lora_targets: The names of the language model's linear layers that get an adapter.
         around: The texts before the soft tokens and after the question, with special tokens. None to take them from the
-            language model: its chat template, or else the token that begins a text, and nothing.
+            language model: its chat template, or the token that begins a text, and nothing.
 
     Raises:
         InvalidArgumentError: If a value is out of range.

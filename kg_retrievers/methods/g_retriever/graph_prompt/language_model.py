@@ -124,7 +124,7 @@ class CausalLM:
 
     @property
     def dtype(self) -> str:
-        """The type of its weights, as "float32" or "bfloat16"."""
+        """The type of its weights, such as "float32" or "bfloat16"."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @property

@@ -133,7 +133,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         max_new_tokens: int | None = None,
         empty_graph: EmptyGraph = "answer",
     ) -> Self:
-        """Read what `save_pretrained` wrote.
+        """Read a model that `save_pretrained` wrote.
 
         Args:
             folder: The folder.

@@ -17,7 +17,7 @@ come back as one match:
    arc-consistent (`complete`), which on a tree leaves exactly the bindings that occur in a match.
 4. `solving`: if there are many candidates, all this is done among the nearest of them first.
 
-An unknown node is bound to one entity at a time only where sets cannot be exact: at one end of an edge that closes a
+An unknown node is bound to one entity at a time only if sets cannot be exact: at one end of an edge that closes a
 cycle and at one end of an inequality between unknowns.
 """
 

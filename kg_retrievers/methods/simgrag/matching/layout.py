@@ -92,7 +92,6 @@ def _carried_as_sets(shape: Shape, order: Sequence[_Edge], step: dict[int, int],
 
 
 def _step_table(shape: Shape, order: Sequence[_Edge], as_set: Sequence[bool]) -> list[tuple[Any, ...]]:
-    """Return the columns of the table of steps."""
     terms = [relation for _, relation, _ in shape.edges]
     merge, unknown = shape.ties == "merge", shape.unknown
     free = [unknown[t] and terms.count(t) == 1 and merge for t in range(len(unknown))]
@@ -133,7 +132,6 @@ def _outside(steps: Sequence[tuple[Any, ...]], step: dict[int, int]) -> Array:
 def _node_table(
     shape: Shape, order: Sequence[_Edge], step: dict[int, int], as_set: Sequence[bool]
 ) -> list[tuple[Any, ...]]:
-    """Return the columns of the table of nodes."""
     known, typed = shape.known, shape.typed
     parent = {far: near for kind, near, far, _ in order if kind != CYCLE}
     informs, closes = list(known), list(known)

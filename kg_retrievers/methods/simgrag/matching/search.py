@@ -391,7 +391,6 @@ def keep_key(plan: Layout, state: Progress, cost: int) -> None:
 
 @compiled
 def _cost_of(graph: Graph, plan: Layout, s: int, relation: int, code: int) -> int:
-    """Return the cost of a step's option."""
     cost = 0
     if plan.kind[s] != START and not plan.free[s]:
         cost += plan.relation_costs[plan.term[s] * plan.relations + relation]

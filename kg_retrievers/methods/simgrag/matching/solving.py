@@ -200,7 +200,6 @@ def _search(
 
 
 def _edge_steps(plan: Plan) -> list[int]:
-    """Return the step of each edge of the pattern."""
     steps: list[int] = plan.edge.argsort(kind="stable")[plan.edge.tolist().count(-1) :].tolist()
     return steps
 
