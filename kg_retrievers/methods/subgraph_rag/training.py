@@ -181,7 +181,7 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
     def _follow(
         self, question: torch.Tensor, vectors: torch.Tensor, found: CandidateTriples, relations: Array
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the `CandidateTriples.follow` of triples: after each hop, (entities, hops), and by triple, (m, hops)."""
+        """Return `CandidateTriples.follow` in torch: after each hop, (entities, hops), and by triple, (m, hops)."""
         of, nothing = self.parameters, torch.zeros(len(found.entities))
         asked = (question @ of["follow_question"]).view(self.config.hops, 2, self.config.rank)
         follow = torch.sigmoid(asked @ (vectors @ of["follow_relation"]).T + of["follow_bias"])

@@ -104,7 +104,7 @@ def train_graph_prompt(
         validation: Examples that decide when to stop. By default a tenth of the others, drawn at random.
         output: A folder for the model, which must hold none. By default nothing is saved.
         setting: One of the paper's settings, see `Setting`.
-        epochs: How often each example is looked at, at most. This is about right, since all batches are full.
+        epochs: How often each example is looked at, at most. It is an approximate number, since all batches are full.
         batch_size: How many examples make one step, which decides the memory.
         learning_rate: The highest learning rate of AdamW. It falls along a cosine to half of it.
         warm_up: The share of the steps, the first ones, in which it rises.
