@@ -137,6 +137,8 @@ def _type_costs(
 def pin_seeds(pattern: Pattern, seeds: Sequence[str], graph: KnowledgeGraph) -> Pattern:
     """Return a pattern whose nodes that name a seed entity are pinned to it.
 
+    It pins the nodes of patterns of a person, of a model and of this package alike.
+
     Example:
         >>> graph = KnowledgeGraph.from_triples([("Q1", "starring", "Adams")], labels={"Q1": "Her"})
         >>> pin_seeds(Pattern.of(("Her", "starring", "Adams")), ["Q1"], graph).nodes[0]
@@ -162,8 +164,8 @@ def find_widening(
 ) -> tuple[list[Match], int]:
     """Return the matches of a pattern, best first, and how many of the first are found by the wider rule alone.
 
-    By default unknowns may not be entities that the pattern names. If this rule is not certain, and the best match has
-    a distance above 0, nearer matches without this rule come first.
+    If unknowns may not be entities that the pattern names, but this rule is not certain, and the best match has a
+    distance above 0, nearer matches without this rule come first.
 
     Args:
         find: A function from the nodes that must be different and the largest distance to the matches.
