@@ -1,4 +1,4 @@
-"""What the unknowns of a pattern are together, joined edge by edge over arrays."""
+"""Find the combinations of a pattern's unknowns, joined edge by edge over arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_ROWS = 20_000_000
 #: From how many entities at once a join goes on: if a limit ends it, those before are done.
 STARTS = 1 << 18
 
-#: From how many labels on all entries of an entity are looked at, rather than those of each label.
+#: From this number of labels on, all entries of an entity are looked at, rather than the entries of each label.
 MANY_LABELS = 8
 
 
@@ -30,10 +30,10 @@ class JoinEdge(NamedTuple):
     Attributes:
         head: The number of its head.
         tail: The number of its tail.
-        relations: The ids of the relations that it may have; None for any.
-        relation: The number of its relation, if that is unknown and must be the same in other edges; else None.
+        relations: The ids of the relations that it may have. None for any.
+        relation: The number of its relation, if it is unknown and must be the same in other edges. Otherwise None.
         directed: Whether it must point from head to tail.
-        fact: The number of its fact, if that is wanted: the id of a triple; else None.
+        fact: The number of its fact, if it is wanted: the id of a triple. Otherwise None.
     """
 
     head: int
@@ -45,11 +45,11 @@ class JoinEdge(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a join ends.
+    """The limits at which a join ends.
 
     Attributes:
         entries: The most adjacency entries that it looks at.
-        until: The time, as `time.monotonic` tells it.
+        until: The time, by `time.monotonic`.
     """
 
     entries: float = math.inf
@@ -64,14 +64,14 @@ class _CutError(Exception):
 
 
 class Join:
-    """Finds what the nodes of a pattern are together.
+    """Find the combinations of entities for the nodes of a pattern.
 
     Args:
         adjacency: The graph.
         edges: The edges of the pattern, between nodes by number.
-        candidates: The ids of the entities that a node may be, ascending, by number; any entity for a node without.
+        candidates: The ids of the entities that a node may be, ascending, by number. Any entity for a node without.
         different: Pairs of nodes that must not be the same entity.
-        limits: When it ends.
+        limits: The limits at which it ends.
 
     Attributes:
         truncated: Whether a limit ended the join, so that there may be further rows.
@@ -98,7 +98,7 @@ class Join:
         self._ids = max(self._size, len(adjacency.backward_triples)) + 1
 
     def bindings(self, wanted: Sequence[int]) -> Array:
-        """Return what some nodes are together in at least one match: int64 (rows, wanted), each row once, ascending.
+        """Return the combinations of some nodes in matches: int64 (rows, wanted), each row once, ascending.
 
         Edges are joined one after the other. A node that nothing further needs is dropped at once, so that on a tree
         there are never more rows than the wanted nodes and one edge allow.

@@ -1,10 +1,11 @@
-"""Finds the nearest of many vectors: by a bit for each axis first, then by 8-bit numbers.
+"""Find the nearest of many vectors: by a bit for each axis first, then by 8-bit numbers.
 
 The bits are the signs of the numbers after a rotation (`quantization.rotated_bits`). The share of the bits in which two
 vectors differ grows with the angle between them (M. Charikar: Similarity Estimation Techniques from Rounding
-Algorithms. STOC 2002; the fast rotation: N. Ailon, B. Chazelle: Approximate Nearest Neighbors and the Fast
-Johnson-Lindenstrauss Transform. STOC 2006). A pass over the bits of all vectors picks candidates, and the 8-bit numbers
-of these say how near they are. All sums are sums of integers: the results are the same on every machine.
+Algorithms. STOC 2002). The rotation is the fast one of N. Ailon, B. Chazelle: Approximate Nearest Neighbors and the
+Fast Johnson-Lindenstrauss Transform. STOC 2006. A pass over the bits of all vectors picks candidates, and the 8-bit
+numbers of the candidates say how near they are. All sums are sums of integers: the results are the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BY_1, _BY_2, _BY_4, _BY_56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint6
 
 
 def nearest_by_bits(bits: Array, questions: Array, count: int) -> Array:
-    """Find the rows whose bits differ the least from those of each question, in one pass for all questions.
+    """Find the rows whose bits differ the least from each question's, in one pass for all questions.
 
     Args:
         bits: uint64, shape (n, w).
@@ -37,7 +38,7 @@ def nearest_by_bits(bits: Array, questions: Array, count: int) -> Array:
         count: How many to find for each, 1 to n.
 
     Returns:
-        int64 rows, shape (q, count), ascending; of rows that differ alike, the first ones.
+        int64 rows, shape (q, count), ascending. Of rows that differ alike, the first ones.
     """
     found = np.empty((len(questions), count), np.int64)
     for first in range(0, len(questions), QUESTIONS_AT_ONCE):
@@ -64,7 +65,7 @@ def cosines(numbers: Array, rows: Array, question: Array) -> Array:
         question: Floats, shape (d): not zero.
 
     Returns:
-        float64, shape (m); not-a-number for a row of zeros.
+        float64, shape (m). Not-a-number for a row of zeros.
     """
     most = min(np.iinfo(np.int16).max, np.iinfo(np.int32).max // (LARGEST * len(question)))
     rounded = np.rint(question * (most / np.abs(question).max())).astype(np.int16)
@@ -85,7 +86,7 @@ def _count_bits(word: Any) -> Any:
 
 @compiled_entry
 def _count_differing(bits: Array, questions: Array, differing: Array, histograms: Array) -> None:
-    """Fill in how many bits of each row differ from those of each question, and count the rows by this number."""
+    """Fill in how many bits of each row and question differ, and count the rows by this number."""
     for first in range(0, len(bits), ROWS_AT_ONCE):
         for question in range(len(questions)):
             for row in range(first, min(first + ROWS_AT_ONCE, len(bits))):

@@ -1,4 +1,4 @@
-"""Candidates: what a text may stand for, as the index finds it and the algorithms take it."""
+"""Candidates: the possible meanings of a text, as the index finds them and the algorithms take them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 
 class Candidates(NamedTuple):
-    """Holds what a text may stand for, ascending by distance where the index made it.
+    """The possible meanings of a text, ascending by distance if the index made them.
 
     Attributes:
         ids: int32, shape (m): ids of entities, relations or types, each at most once.
-        distances: float32, shape (m): the distance of each, 0 or more; in [0, 2] between unit vectors.
+        distances: float32, shape (m): the distance of each, 0 or more, and in [0, 2] between unit vectors.
     """
 
     ids: npt.NDArray[np.int32]

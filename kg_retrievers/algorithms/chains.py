@@ -15,7 +15,7 @@ from kg_retrievers.graph.columns import Array, distinct, entries_between
 #: The most chains that are looked at.
 MOST_CHAINS = 1_000
 
-#: Tells of entities whether chains may pass through them; bool, (n).
+#: Returns for entities whether chains may pass through them, bool, (n).
 Passes = Callable[[Array], Array]
 
 
@@ -42,7 +42,7 @@ class _Side:
 
     @property
     def frontier(self) -> Array:
-        """The entities of the last level, ascending; they are sorted when they are first asked for."""
+        """The entities of the last level, ascending. They are sorted when they are first asked for."""
         self._reached = distinct(self._reached)
         return self._reached
 
@@ -53,7 +53,7 @@ class _Side:
         return int((indptr[frontier + 1] - indptr[frontier]).sum())
 
     def grow(self) -> Array:
-        """Reach the next level by the entities that chains may pass through; return its entities, some repeated."""
+        """Reach the next level by the entities that chains may pass through. Return its entities, some repeated."""
         check_deadline()
         frontier, indptr = self.frontier, self._adjacency.indptr
         if self.level:
@@ -68,7 +68,7 @@ class _Side:
         return self._reached
 
     def chains_to(self, entity: int) -> Iterator[Chain]:
-        """Yield the shortest chains from an entity to the nearest start, those by entities of few facts first."""
+        """Yield the shortest chains from an entity to the nearest start, chains by entities of few facts first."""
         if self.distances[entity] == 0:
             yield Chain((), (entity,))
             return
@@ -93,15 +93,16 @@ def shortest_chains(
 ) -> list[Chain]:
     """Return the shortest chains between two entities, at most `MOST_CHAINS`.
 
-    Cost: the facts around both ends, up to half of the length of the chains; with `through`, up to all of it but one.
+    Cost: the facts around both ends, up to half of the length of the chains. With `through`, up to the whole length
+    minus one.
 
     Args:
         adjacency: The graph.
         start: The ids of entities from which chains may start, ascending.
-        end: The id of the entity where they end.
+        end: The id of the entity at their end.
         max_hops: The most facts of a chain.
         passes: Whether chains may pass through entities.
-        through: The ids of entities, ascending, of which each chain must pass through one; None for any.
+        through: The ids of entities, ascending, of which each chain must pass through one. None for any.
 
     Example:
         >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [2, 0, 1], [2, 1, 3]]), 4)
@@ -139,7 +140,7 @@ def _passing(adjacency: Adjacency, one: _Side, other: _Side, through: Array, max
 
 
 def _joined(adjacency: Adjacency, one: _Side, other: _Side, met: Array) -> list[Chain]:
-    """Return the chains that join both sides at some entities, those of few facts first."""
+    """Return the chains that join both sides at some entities, chains of few facts first."""
     degrees = adjacency.indptr[met + 1] - adjacency.indptr[met]
 
     def chains() -> Iterator[Chain]:

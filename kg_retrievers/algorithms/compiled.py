@@ -1,4 +1,4 @@
-"""`compiled` and `compiled_entry`: numba's njit with our options; `pointers`: the memory of arrays, for their code."""
+"""Compile functions with numba's njit and our options, and give compiled code the memory of arrays."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that Python calls, at its first call, and keep the machine code on disk.
 
-    Numba keeps the code in `NUMBA_CACHE_DIR`, beside the source, or in the user's cache folder. If it can write none of
-    them, every process compiles for itself. Numba compiles again if the function's own file or closure changes. A
+    Numba keeps the code in `NUMBA_CACHE_DIR`, next to the source, or in the user's cache folder. If it can write none
+    of them, every process compiles for itself. Numba compiles again if the function's own file or closure changes. A
     function that calls code of other files must therefore be closed over their `source_checksum`.
     """
     try:
@@ -84,7 +84,7 @@ class FloatPointer(Protocol):
 
 
 def _pointers(_: Any, arrays: Any) -> Any:
-    """Return a named tuple with a pointer to the first item of each of its arrays; only for compiled code.
+    """Return a named tuple with a pointer to the first item of each of its arrays. Only for compiled code.
 
     Compiled code counts a reference to each array whenever it hands it on, and an array is seven arguments of a call. A
     pointer is one and has no count. It takes one index and checks no bounds. The caller must hold the arrays.

@@ -1,8 +1,9 @@
-"""Looks at a part of a large graph: breadth-first search and personalised PageRank in time that goes with the part.
+"""Search a part of a large graph, in time that depends on the part.
 
-Sources: R. Andersen, F. Chung, K. Lang: Local Graph Partitioning using PageRank Vectors. FOCS 2006, section 3 (push).
-Entities that are met get positions in the order of their discovery. One array has the size of the graph and holds these
-positions; the system gives memory for those of its pages alone that are written to.
+It runs a breadth-first search and personalised PageRank. Source: R. Andersen, F. Chung, K. Lang: Local Graph
+Partitioning using PageRank Vectors. FOCS 2006, section 3 (push). Entities that are met get positions in the order of
+their discovery. One array has the size of the graph and holds these positions. The system gives memory only for the
+pages that are written to.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from kg_retrievers.graph.columns import Array, entries_between
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 
-#: The tolerance of the first pushes, and the least one; each stage halves it.
+#: The tolerance of the first pushes, and the least one. Each stage halves it.
 FIRST_TOLERANCE, LEAST_TOLERANCE = 1e-4, 1e-9
 
 
 class NearEntities(NamedTuple):
-    """What a walk finds around the seeds.
+    """The entities that a walk finds around the seeds.
 
     Attributes:
-        ids: int32, shape (n): entities within the hops, the seeds first; all of them where no more than wanted.
+        ids: int32, shape (n): entities within the hops, the seeds first. All of them if there are no more than wanted.
         hops: int32, shape (n): how many triples lie between each and the nearest seed, as far as the walk has followed
             them: never too low.
-        pagerank: float64, shape (n): 0 or more. All 0 where the entities are no more than wanted.
+        pagerank: float64, shape (n): 0 or more. All 0 if there are no more entities than wanted.
     """
 
     ids: Int32s
@@ -56,26 +57,26 @@ class _Met(NamedTuple):
 
 
 def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int, max_entries: int) -> NearEntities:
-    """Return the entities within `max_hops` of the seeds; where they are more than `most`, those that a walk reaches.
+    """Return the entities within `max_hops` of the seeds, or the ones that a walk reaches.
 
-    The walk is that of `personalized_pagerank` with its `RESTART`, but goes on only from entities that are less than
-    `max_hops` away. Mass is pushed on from the seeds, then from any entity where more than tolerance * degree waits;
-    the tolerance is halved from `FIRST_TOLERANCE` on, as long as the entities that wait have no more entries than are
-    left of `max_entries`. Without a limit of hops, 0 <= x(v) - p(v) <= tolerance * degree(v) for the last tolerance
-    that was finished, where x is the personalised PageRank.
+    It walks if there are more than `most`. The walk is the one of `personalized_pagerank` with its `RESTART`, but goes
+    on only from entities that are less than `max_hops` away. Mass is pushed on from the seeds, then from any entity at
+    which more than tolerance * degree waits. The tolerance is halved from `FIRST_TOLERANCE` on, as long as the entities
+    that wait have no more entries than are left of `max_entries`. Without a limit of hops, 0 <= x(v) - p(v) <=
+    tolerance * degree(v) for the last tolerance that was finished, with x as the personalised PageRank.
 
-    At least `most` entities and one more are found where the graph has them.
+    At least `most` entities and one more are found if the graph has them.
 
-    Cost: linear in the entries of the seeds, those between the first `most` entities, and 2 * `max_entries`, whatever
-    the size of the graph.
+    Cost: linear in the entries of the seeds, the entries between the first `most` entities, and 2 * `max_entries`,
+    whatever the size of the graph.
 
     Args:
         adjacency: The graph, both directions.
         seeds: int, shape (s): ids of entities, each once.
         max_hops: How far to go, 0 or more.
         most: How many entities are wanted, s or more.
-        max_entries: How many adjacency entries may be looked at before a stage, besides those of the seeds; the last
-            stage may go on to twice as many.
+        max_entries: How many adjacency entries may be looked at before a stage, in addition to the seeds' entries. The
+            last stage may go on to twice as many.
     """
     size = len(adjacency.indptr) - 1
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
@@ -110,7 +111,7 @@ def triples_between(adjacency: Adjacency, nodes: Array) -> Int32s:
 
 @compiled
 def _meet(met: _Met, entity: int, hops: int) -> int:
-    """Add an entity; return its position."""
+    """Add an entity. Return its position."""
     position: int = met.size[0]
     met.size[0] += 1
     met.positions[entity] = position + 1
@@ -138,7 +139,7 @@ def _breadth_first(graph: Graph, seeds: Array, max_hops: int, most: int, met: _M
 
 @compiled
 def _is_due(graph: Graph, met: _Met, position: int, tolerance: float, max_hops: int) -> bool:
-    """Tell whether so much waits that it is pushed on; most have too little for any degree."""
+    """Return whether so much waits that it is pushed on. Most entities have too little for any degree."""
     mass = met.waiting[position]
     if mass <= tolerance or met.hops[position] >= max_hops:
         return False
@@ -153,7 +154,7 @@ def _is_due(graph: Graph, met: _Met, position: int, tolerance: float, max_hops: 
 def _push(
     graph: Graph, met: _Met, position: int, restart: float, tolerance: float, max_hops: int, first: int, size: int
 ) -> int:
-    """Move on what waits at an entity; queue those where it becomes too much, and return how many are queued."""
+    """Push on the mass that waits at an entity. Queue entities that then have too much. Return how many are queued."""
     u, hops = met.ids[position], wide(met.hops[position]) + 1
     begin, end = graph.indptr[u], graph.indptr[u + 1]
     met.settled[position] += restart * met.waiting[position]
@@ -174,7 +175,7 @@ def _push(
 
 @compiled
 def _enqueue(graph: Graph, met: _Met, tolerance: float, max_hops: int) -> tuple[int, int]:
-    """Queue all entities where too much waits; return how many, and how many entries they have."""
+    """Queue all entities with too much waiting. Return how many, and how many entries they have."""
     size, entries = 0, 0
     for position in range(met.size[0]):
         due = _is_due(graph, met, position, tolerance, max_hops)
@@ -190,7 +191,7 @@ def _enqueue(graph: Graph, met: _Met, tolerance: float, max_hops: int) -> tuple[
 def _spread(graph: Graph, seeds: int, max_hops: int, max_entries: int, restart: float, met: _Met) -> None:
     """Push mass on from the seeds, which are met first, with ever lower tolerance.
 
-    A stage begins where no more entries wait than are left of `max_entries`; all ends where twice as many are pushed.
+    A stage begins if no more entries wait than are left of `max_entries`. All ends if twice as many are pushed.
     """
     left, first, tolerance = max_entries, wide(0), np.inf
     for position in range(seeds):
@@ -219,7 +220,7 @@ def _spread(graph: Graph, seeds: int, max_hops: int, max_entries: int, restart: 
 def _walk(
     adjacency: Adjacency, seeds: Array, max_hops: int, most: int, max_entries: int, restart: float, arrays: _Met
 ) -> None:
-    """Fill in what is met and the masses; `positions` holds zeros."""
+    """Fill in the entities that are met and the masses. `positions` holds zeros."""
     graph = graph_pointers(adjacency)
     met: _Met = pointers(arrays)
     _breadth_first(graph, seeds, max_hops, most, met)

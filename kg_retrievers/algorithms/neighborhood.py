@@ -1,4 +1,4 @@
-"""Cuts out the part of a graph around the seeds, by personalised PageRank where it is too large.
+"""Cut out the part of a graph around the seeds, by personalised PageRank if it is too large.
 
 Source: C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
 arXiv:2405.20139, appendix D: the 2,000 entities first by PageRank from the question's entities, after G. He
@@ -17,21 +17,22 @@ from kg_retrievers.algorithms.local_walk import Int32s, triples_between, walk_ar
 from kg_retrievers.algorithms.pagerank import Floats, Ids, Seeds, distinct_seeds, personalized_pagerank
 from kg_retrievers.graph import Adjacency
 
-#: Up to so many adjacency entries a neighborhood is cut by the PageRank of the whole graph, beyond by that of a walk
-#: around the seeds. The first takes 8 ms of one core on MetaQA (0.27 million entries) and 54 ms on a synthetic graph of
-#: 2 million; the second some ms on any larger one. On one of 8.6 million entries, the 2,000 entities within 3 hops that
-#: the walk keeps hold 99.4 % or more of the PageRank of the true first 2,000 from each of six random seeds; from the
-#: five hubs tried, 95 % (degree 46,379, where most neighbors are all but equal) to 99.6 % (713).
+#: Up to this number of adjacency entries, a neighborhood is cut by the PageRank of the whole graph, and beyond by the
+#: PageRank of a walk around the seeds. The first takes 8 ms of one core on MetaQA (0.27 million entries) and 54 ms on a
+#: synthetic graph of 2 million. The second takes some ms on any larger one. On one of 8.6 million entries, the 2,000
+#: entities within 3 hops that the walk keeps hold 99.4 % or more of the PageRank of the true first 2,000 from each of
+#: six random seeds. From the five hubs tried, they hold 95 % (degree 46,379, with most neighbors all but equal) to
+#: 99.6 % (713).
 MAX_POWER_ENTRIES = 1_000_000
 
 #: How exact the PageRank of the whole graph is that cuts a neighborhood. With 5e-3, 2,000 nodes within 3 hops of 30
-#: films of MetaQA are 99.99 % of those with 1e-12, for half the CPU time of 1e-7 (8 and 16 ms in all; 1e-3: 9 ms,
-#: 100 %; 1e-2: 7.5 ms, 99.97 %).
+#: films of MetaQA are 99.99 % the same as with 1e-12, for half the CPU time of 1e-7 (8 and 16 ms in all). 1e-3 takes 9
+#: ms for 100 %, and 1e-2 takes 7.5 ms for 99.97 %.
 CUT_TOLERANCE = 5e-3
 
-#: How many adjacency entries a walk around the seeds looks at besides theirs, at least, and for each node that is kept.
-#: With three times as many, the entities kept around that greatest hub hold 98 % instead of 95 %, for four times the
-#: CPU time.
+#: How many adjacency entries a walk around the seeds looks at in addition to theirs, at least, and for each node that
+#: is kept. With three times as many, the entities kept around the greatest hub above hold 98 % instead of 95 %, for
+#: four times the CPU time.
 MIN_ENTRIES, ENTRIES_A_NODE = 100_000, 50
 
 
@@ -40,10 +41,10 @@ class Neighborhood(NamedTuple):
 
     Attributes:
         nodes: int32, shape (m): ids of entities, ascending.
-        triples: int32, shape (e): ids of all triples with both ends among the nodes, ascending, each once;
-            self-loops and parallel triples included.
+        triples: int32, shape (e): ids of all triples with both ends among the nodes, ascending, each once, with
+            self-loops and parallel triples.
         hops: int32, shape (m): how many triples lie between each node and the nearest seed, in the whole graph and in
-            either direction; 0 for a seed. Where a large graph is cut, as far as the walk followed them: never too few.
+            either direction. 0 for a seed. If a large graph is cut, as far as the walk followed them: never too few.
         truncated: Whether `max_nodes` left out entities within `max_hops`.
     """
 
@@ -56,23 +57,24 @@ class Neighborhood(NamedTuple):
 def neighborhood(
     adjacency: Adjacency, seeds: Seeds, *, max_hops: int | None = None, max_nodes: int | None = None
 ) -> Neighborhood:
-    """Return the entities within `max_hops` of a seed, at most `max_nodes` of them, and all triples between them.
+    """Return at most `max_nodes` entities within `max_hops` of a seed, and all triples between them.
 
-    Where there are more, the seeds stay and those of the others with the highest personalised PageRank from the
-    seeds; at equal values the lower id stays. On graphs of up to `MAX_POWER_ENTRIES` adjacency entries it is computed
-    on the whole graph, so that `max_hops` does not change the order; on larger ones by `walk_around`, which looks at so
-    many entries as the limits here say. A node may stay while those that join it to the seeds do not (1 % of 2,000
+    If there are more, the seeds stay, and so do the others with the highest personalised PageRank from the seeds. At
+    equal values the lower id stays. On graphs of up to `MAX_POWER_ENTRIES` adjacency entries, PageRank is computed on
+    the whole graph, so that `max_hops` does not change the order. On larger ones `walk_around` computes it, within the
+    limits of entries of this module. A node may stay while the nodes that join it to the seeds do not (1 % of 2,000
     nodes within 3 hops on MetaQA, 3 % of 500).
 
-    Cost: linear in the adjacency entries of the entities within `max_hops`, and the PageRank where some are left out;
-    with `max_nodes` on a large graph, the entries of the seeds, those of the walk, and the triples whose head is kept.
+    Cost: linear in the adjacency entries of the entities within `max_hops`, and the PageRank if some are left out. With
+    `max_nodes` on a large graph, it is linear in the entries of the seeds and of the walk, and the triples whose head
+    is kept.
 
     Args:
         adjacency: The graph, both directions.
-        seeds: Ids of entities, at least one; repeated ones count once.
-        max_hops: How far from the nearest seed, 0 or more, whichever way triples point; None for any distance.
+        seeds: Ids of entities, at least one. Repeated ones count once.
+        max_hops: How far from the nearest seed, 0 or more, whichever way triples point. None for any distance.
             Entities that cannot be reached from a seed are never in.
-        max_nodes: The most nodes, 1 or more; None for no limit. Seeds beyond it stay all the same.
+        max_nodes: The most nodes, 1 or more. None for no limit. Seeds beyond it stay all the same.
 
     Raises:
         InvalidArgumentError: If there are no seeds, or one is no id of an entity.
@@ -119,7 +121,7 @@ def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:
         max_hops: How far to look, 0 or more.
 
     Returns:
-        int32, shape (entities): 0 for a seed, -1 for what is further away than `max_hops`.
+        int32, shape (entities): 0 for a seed, -1 for entities further away than `max_hops`.
 
     Raises:
         InvalidArgumentError: If there are no seeds, or one is no id of an entity.
@@ -131,7 +133,7 @@ def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:
 
 
 def _highest(values: Floats, count: int, ids: Int32s) -> npt.NDArray[np.bool_]:
-    """Mark the `count` highest, 0 or more but not all of them; of equal ones those with the lowest ids."""
+    """Mark the `count` highest, 0 or more but not all of them. Of equal ones, mark the lowest ids."""
     dropped = -np.partition(-values, count)[count]  # partitions of many equal highest ones take ten times as long
     highest: npt.NDArray[np.bool_] = values > dropped
     equal, lacking = np.flatnonzero(values == dropped), count - np.count_nonzero(highest)
@@ -141,7 +143,7 @@ def _highest(values: Floats, count: int, ids: Int32s) -> npt.NDArray[np.bool_]:
 
 @compiled_entry
 def _reach(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32s, reached: Int32s) -> int:
-    """Fill in `steps`, 1 + hops where it is 0, and the entities `reached`, nearest first; return their number."""
+    """Fill in `steps` with 1 + hops if it is 0, and `reached`, nearest first. Return the number of entities reached."""
     indptr, neighbors = adjacency.indptr, adjacency.neighbors
     first, count = 0, len(seeds)
     for i in range(count):

@@ -31,29 +31,32 @@ def personalized_pagerank(
 ) -> Floats:
     """Return the stationary distribution of a random walk with restarts at the seeds.
 
-    p = restart * s + (1 - restart) * p P, where s is uniform over the seeds and P leaves an entity by one of its
-    adjacency entries, all alike: a triple is followed in either direction, parallel triples count each, a self-loop
+    p = restart * s + (1 - restart) * p P, with s uniform over the seeds, while P leaves an entity by one of its
+    adjacency entries, all alike. A triple is followed in either direction, parallel triples count each, and a self-loop
     counts twice. An entity without entries sends everything back to the seeds. Each value is in [0, 1].
 
-    It sweeps over the entities, by id, and moves each value by omega times what the formula would change,
-    with omega = 2 / (1 + sqrt(1 - (1 - restart) ** 2)); what comes later sees the new values (successive
-    over-relaxation). Triples are followed both ways, so that this converges on any graph: in the long run a sweep
-    shrinks the error to sqrt(omega - 1) at most where there are no self-loops, and to omega - 1 at best, which two-part
-    graphs come near to (0.5 and 0.25 at the default arguments; the plain power iteration: 0.8). After a sweep that
-    changed p by c, the formula is off by at most (2 - restart - 1 / omega) * c, hence p is off by that / restart (L1
-    norms); in the end what is below 0 becomes 0 and p is scaled to sum to 1, which may double the error. It ends when
-    the bound is <= `tolerance`, or after 10 + 2 * log(tolerance / 2) / log(1 - restart) sweeps, where only rounding is
-    left. Cost: adjacency entries * sweeps (20 on MetaQA and 22 on FB15k-237 at the default arguments).
+    It sweeps over the entities, by id, and moves each value by omega times the change by the formula, with
+    omega = 2 / (1 + sqrt(1 - (1 - restart) ** 2)). Later entities see the new values (successive over-relaxation).
+    Triples are followed both ways, so that this converges on any graph. In the long run a sweep shrinks the error to
+    sqrt(omega - 1) at most if there are no self-loops, and to omega - 1 at best, which two-part graphs come near to
+    (0.5 and 0.25 at the default arguments, and 0.8 for the plain power iteration).
 
-    The bound is that of exact arithmetic. *Differs from the code of NSM*, whose subgraphs GNN-RAG uses: there
-    `restart` is 0.8. The 500 first entities then hold 83 % of the answers to MetaQA's 3-hop questions, and 91 % at 0.2
-    (n = 400; the 2,000 first hold 99 % at either).
+    After a sweep that changed p by c, the formula is off by at most (2 - restart - 1 / omega) * c, hence p is off by
+    this value / restart (L1 norms). In the end, values below 0 become 0 and p is scaled to sum to 1, which may double
+    the error. It ends when the bound is <= `tolerance`, or after 10 + 2 * log(tolerance / 2) / log(1 - restart) sweeps,
+    when only rounding is left.
+
+    Cost: adjacency entries * sweeps (20 on MetaQA and 22 on FB15k-237 at the default arguments).
+
+    The bound holds for exact arithmetic. *Differs from the code of NSM*, whose subgraphs GNN-RAG uses: its `restart` is
+    0.8. The 500 first entities then hold 83 % of the answers to MetaQA's 3-hop questions, and 91 % at 0.2 (n = 400).
+    The 2,000 first hold 99 % at either.
 
     Args:
         adjacency: The graph, both directions.
-        seeds: Ids of entities, at least one; repeated ones count once.
+        seeds: Ids of entities, at least one. Repeated ones count once.
         restart: The probability of a return to the seeds in each step, in (0, 1).
-        tolerance: Bounds the sum of all errors; above 0 and finite.
+        tolerance: Bounds the sum of all errors, above 0 and finite.
 
     Returns:
         float64, shape (entities).
@@ -101,7 +104,7 @@ def distinct_seeds(adjacency: Adjacency, seeds: Seeds) -> Ids:
 
 @compiled_entry
 def _relax(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, pagerank: Floats) -> None:
-    """Fill in `pagerank`, which is 0, by successive over-relaxation; each seed has an adjacency entry."""
+    """Fill in `pagerank`, which is 0, by successive over-relaxation. Each seed has an adjacency entry."""
     indptr, neighbors, size, rho = adjacency.indptr, adjacency.neighbors, len(pagerank), 1 - restart
     restarts, sent = np.zeros(size), np.zeros(size)  # sent: what an entity gives along each of its entries
     for seed in seeds:

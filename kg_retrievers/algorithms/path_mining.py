@@ -20,13 +20,13 @@ from kg_retrievers.algorithms.relation_paths import (
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
 
-#: How many relation paths are tried on the first of alike questions, and how many of these on the others.
+#: How many relation paths are tried on the first of similar questions, and how many of them on the others.
 PATHS_TRIED, PATHS_KEPT = 200, 10
 
-#: The most walks of a relation path that is tried, at every hop; one with more is not what a question asks for.
+#: The most walks of a relation path that is tried, at every hop. A path with more is not meant by a question.
 WALKS_TRIED = 20_000
 
-#: The most adjacency entries that are looked at for one more hop where relation paths are mined.
+#: The most adjacency entries that are looked at for one more hop when relation paths are mined.
 MAX_ENTRIES = 200_000
 
 #: Fits of answers that differ by less are equal.
@@ -34,11 +34,11 @@ SAME_FIT = 1e-9
 
 
 class LabelledQuestion(NamedTuple):
-    """What is known of a labelled question, by ids.
+    """A labelled question, by ids.
 
     Attributes:
         seeds: The entities that it names, at least one.
-        answers: Those of its answers that the graph holds, at least one.
+        answers: Its answers that the graph holds, at least one.
         size: How many answers it has in all.
     """
 
@@ -48,13 +48,12 @@ class LabelledQuestion(NamedTuple):
 
 
 class MinedPath(NamedTuple):
-    """A relation path that leads to answers of alike questions.
+    """A relation path that leads to answers of similar questions.
 
     Attributes:
-        labels: One a hop.
+        labels: One per hop.
         f1: The mean F1 over the questions, in (0, 1].
-        revisits: Whether its walks may return to where they start, judged by the answers; None where it is all the
-            same.
+        revisits: Whether its walks may return to their start, judged by the answers. None if it makes no difference.
     """
 
     labels: tuple[int, ...]
@@ -65,12 +64,12 @@ class MinedPath(NamedTuple):
 def mine_relation_paths(
     adjacency: Adjacency, questions: Sequence[LabelledQuestion], *, max_hops: int
 ) -> list[MinedPath]:
-    """Return the relation paths that lead from the entities of alike questions to their answers, with their F1.
+    """Return the relation paths from the entities of similar questions to their answers, with F1.
 
-    Tried are those that join an entity to the first or the last answer, in most questions first, however long: of the
-    first `PATHS_TRIED`, the `PATHS_KEPT` best on the first question are tried on the others. The F1 of a question is
-    2 * hits / (ends + answers), where ends are all entities to which walks lead; 0 where there are more than
-    `WALKS_TRIED` walks. Walks may return to where they start, or not, whichever has the higher F1.
+    It tries the paths that join an entity to the first or the last answer, in most questions first, however long. Of
+    the first `PATHS_TRIED`, the `PATHS_KEPT` best on the first question are tried on the others. The F1 of a question
+    is 2 * hits / (ends + answers). Ends are all entities to which walks lead. The F1 is 0 if there are more than
+    `WALKS_TRIED` walks. Walks may return to their start, or not, whichever has the higher F1.
 
     Args:
         adjacency: The graph, both directions.
@@ -99,7 +98,7 @@ def mine_relation_paths(
 
 
 def learned_revisits(onward: float, back: float) -> bool | None:
-    """Return whether walks that may return fit answers better; None where both fit equally well.
+    """Return whether walks that may return fit answers better, or None if both fit equally well.
 
     Args:
         onward: How well walks that may not return fit.
@@ -121,7 +120,8 @@ def _f1(adjacency: Adjacency, path: tuple[int, ...], question: LabelledQuestion,
 
 # --- conjunctions: one walk from each of several entities, whose ends are intersected ---------------------------------
 
-#: How many of alike questions conjunctions are looked for in; those found are then compared on all of them.
+#: In how many of similar questions conjunctions are looked for. The conjunctions found are then compared on all of
+#: them.
 QUESTIONS_SEARCHED = 3
 
 #: How many walks of an entity, and how many conjunctions of a question, are kept while they are looked for.
@@ -135,11 +135,11 @@ Conjunction = tuple[tuple[int, ...], ...]
 
 
 class NamedQuestion(NamedTuple):
-    """What is known of a labelled question that names several entities, by ids.
+    """A labelled question that names several entities, by ids.
 
     Attributes:
-        entities: What each name may mean, in the order of the text.
-        answers: Those of its answers that the graph holds.
+        entities: The entities that each name may mean, in the order of the text.
+        answers: Its answers that the graph holds.
         size: How many answers it has in all.
     """
 
@@ -158,11 +158,11 @@ class _Joined(NamedTuple):
 def mine_conjunctions(
     adjacency: Adjacency, questions: Sequence[NamedQuestion], *, max_hops: int
 ) -> dict[Conjunction, float]:
-    """Return the conjunctions that find answers of alike questions, with the sum of their F1 over the questions.
+    """Return the conjunctions that find answers of similar questions, with the sum of their F1.
 
-    F1 = 2 * hits / (found + answers), where those entities are found at which a walk from each named entity ends. A
-    walk that has both a forward and a backward step does not return to where it starts. Of each entity, the walks that
-    reach the most answers are tried, of these the ones with the fewest ends.
+    F1 = 2 * hits / (found + answers), summed over the questions. An entity is found if a walk from each named entity
+    ends at it. A walk that has both a forward and a backward step does not return to its start. Of each entity, the
+    walks that reach the most answers are tried, of these the ones with the fewest ends.
 
     Cost: `QUESTIONS_SEARCHED` times all relation paths around the entities, and `KEPT` ** 2 intersections for each
     further entity.
@@ -196,7 +196,7 @@ def _ends(adjacency: Adjacency, starts: Sequence[int], path: Sequence[int]) -> A
 
 
 def _walks(adjacency: Adjacency, starts: Sequence[int], question: NamedQuestion, max_hops: int) -> list[_Joined]:
-    """Return the walks of one entity that reach the most answers, those with the fewest ends first."""
+    """Return the walks of one entity that reach the most answers, walks with the fewest ends first."""
     ranked = []
     for start in starts:
         for path, ends in relation_path_ends(
@@ -209,7 +209,7 @@ def _walks(adjacency: Adjacency, starts: Sequence[int], question: NamedQuestion,
 
 
 def _join(here: Sequence[_Joined], more: Sequence[_Joined], question: NamedQuestion) -> list[_Joined]:
-    """Return the best conjunctions of those so far with the walks of one more entity."""
+    """Return the best conjunctions of the ones so far with the walks of one more entity."""
     joined = [_Joined(one.paths + other.paths, _common(one.ends, other.ends)) for one in here for other in more]
     joined.sort(key=lambda one: (-_conjunction_f1(one.ends, question), sum(map(len, one.paths)), one.paths))
     return joined[:KEPT]

@@ -58,10 +58,10 @@ def rotated_bits(numbers: Array) -> Array:
     Cost: about a microsecond for a vector of 512 numbers.
 
     Args:
-        numbers: int8, shape (n, d); may be mapped from disk.
+        numbers: int8, shape (n, d). They may be mapped from disk.
 
     Returns:
-        uint64, shape (n, w), where w is `words_of(d)`.
+        uint64, shape (n, w), with w = `words_of(d)`.
     """
     width, words = numbers.shape[1], words_of(numbers.shape[1])
     size = 64 * words

@@ -24,7 +24,7 @@ class Walks(NamedTuple):
 
     Attributes:
         triples: int32, shape (n, hops): the ids of the triples that each walk crosses.
-        ends: int32, shape (n): the entity where it ends.
+        ends: int32, shape (n): the entity at the end of each.
         truncated: Whether `max_walks` left some out.
     """
 
@@ -43,11 +43,11 @@ def path_turns(path: Sequence[Sequence[int]]) -> bool:
 
 
 def path_ends(adjacency: Adjacency, start: int, path: Sequence[int], *, may_return: bool) -> Array:
-    """Return the entities, ascending, where walks along a relation path end; they may cross a triple twice.
+    """Return the ends of walks along a relation path, ascending. Walks may cross a triple twice.
 
     Args:
         adjacency: The graph, both directions.
-        start: The id of the entity where the walks begin.
+        start: The id of the entity at their start.
         path: The label of each hop.
         may_return: Whether walks may come back to `start`.
     """
@@ -71,17 +71,17 @@ def follow_relation_path(
 ) -> Walks:
     """Return the walks from an entity that cross triples of given labels.
 
-    A triple that joins an entity to itself is crossed from head to tail only. Walks come by their first triple: by
-    the labels as they are given, and then by neighbor; then by their second one, and so on.
+    A triple that joins an entity to itself is crossed from head to tail only. Walks come by their first triple: by the
+    labels as they are given, and then by neighbor. Then they come by their second one, and so on.
 
     Cost: O(hops * max_walks * log(largest degree)).
 
     Args:
         adjacency: The graph, both directions.
         seed: The id of an entity.
-        path: For each hop the labels that will do.
-        max_walks: The most walks to look at, 1 or more, at every hop; further ones are left out.
-        may_return: Whether walks may come back to `seed`; see `kg_retrievers.graph.pattern`.
+        path: For each hop the accepted labels.
+        max_walks: The most walks to look at, 1 or more, at every hop. Further ones are left out.
+        may_return: Whether walks may come back to `seed`, see `kg_retrievers.graph.pattern`.
         may_repeat: Whether walks may cross a triple twice.
 
     Example:
@@ -115,13 +115,13 @@ def joining_relation_paths(
 
     Args:
         adjacency: The graph, both directions.
-        seed: The id of the entity where the walks begin.
-        end: The id of the entity where they end.
+        seed: The id of the entity at their start.
+        end: The id of the entity at their end.
         max_hops: The most triples of a walk, 1 or more.
-        max_entries: The most adjacency entries to look at for one more hop; walks of more hops are left out then.
+        max_entries: The most adjacency entries to look at for one more hop. Beyond, walks of more hops are left out.
 
     Returns:
-        The labels of each, one a hop; shorter ones first, then by label.
+        The labels of each, one per hop. Shorter ones come first, then by label.
     """
     indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
     kinds = int(np.iinfo(adjacency.labels.dtype).max) + 1  # more than any label, without a look at all
@@ -149,18 +149,19 @@ def joining_relation_paths(
 def relation_path_ends(
     adjacency: Adjacency, starts: Array, *, max_hops: int, max_entries: int | None = None, without: int = -1
 ) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Yield the relation paths that walks from some entities follow, each with the entities where they end.
+    """Yield the relation paths that walks from some entities follow, each with their ends.
 
     Shorter ones come first, then by label. Walks may turn back and cross a triple twice. They lead through all entities
-    but `without`: with the only start there, the ends are what a pattern finds whose other nodes are not its known one.
+    except `without`. If this is the only start, the ends are the matches of a pattern whose other nodes are not its
+    known one.
 
-    Cost: O(n log n) a relation path, for n adjacency entries of the entities that it leads to.
+    Cost: O(n log n) per relation path, for n adjacency entries of the entities that it leads to.
 
     Args:
         adjacency: The graph, both directions.
-        starts: int, shape (n): the entities where walks begin.
+        starts: int, shape (n): the entities at the start of walks.
         max_hops: The most triples of a walk, 1 or more.
-        max_entries: Ends with more adjacency entries than this in all are not gone on from; None for no limit.
+        max_entries: Ends with more adjacency entries than this in all are not gone on from. None for no limit.
         without: The id of an entity that no walk comes to.
 
     Example:
@@ -191,7 +192,7 @@ def spread(ends: Array, most: int) -> Array:
     """Return the positions of at most `most` walks, ascending: the first to each end, then the second, and so on.
 
     Args:
-        ends: The entity where each walk ends.
+        ends: The entity at the end of each walk.
         most: How many to keep, 0 or more.
 
     Example:

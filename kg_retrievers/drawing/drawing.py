@@ -22,23 +22,23 @@ from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.verbalize import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of, readable
 
-#: How many triples a picture shows by default; more can hardly be read.
+#: How many triples a picture shows by default. More can hardly be read.
 MAX_TRIPLES = 100
 
-#: Mermaid takes labels for Markdown and HTML: all but letters, digits, blanks, commas and inner hyphens is coded.
+#: Mermaid takes labels for Markdown and HTML: only letters, digits, blanks, commas and inner hyphens are not coded.
 _MERMAID = re.compile(r"[^\w ,-]|_|(?<!\w)-|-(?!\w)")
 
 
 @dataclass(frozen=True, repr=False)
 class Drawing:
-    """A small graph to look at, made by `draw`; a notebook shows it as it is.
+    """A small graph to look at, made by `draw`. A notebook shows it as it is.
 
     Args:
         triples: The facts drawn, each once, in stored direction.
-        labels: What each entity drawn is called, by key, in order of first occurrence.
+        labels: The label of each entity drawn, by key, in order of first occurrence.
         answers: The keys to mark as answers.
-        known: The keys to mark as known; one that is both is marked as an answer.
-        left_out: How many triples are not drawn; every picture says so.
+        known: The keys to mark as known. A key that is both is marked as an answer.
+        left_out: How many triples are not drawn. Every picture says so.
         documents: The evidence, as metadata of Documents. A page shows it.
     """
 
@@ -54,9 +54,10 @@ class Drawing:
         return f"Drawing(entities={len(self.labels)}, triples={len(self.triples)}, left_out={self.left_out})"
 
     def to_mermaid(self) -> str:
-        """Return a Mermaid flowchart; characters that may be taken for markup are coded, as in `#40;` for "(".
+        """Return a Mermaid flowchart.
 
-        Long names are cut here: Mermaid has no tooltips without links.
+        Characters that may be taken for markup are coded, such as "(" as `#40;`. Long names are cut here: Mermaid has
+        no tooltips without links.
         """
         entities, relations = self.boxes()
         lines = ["flowchart LR"]
@@ -72,9 +73,10 @@ class Drawing:
         return "\n    ".join(lines) + "\n"
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """Return what is drawn, as `KnowledgeGraph.to_networkx` does: entity keys as nodes, relations as edge keys.
+        """Return the drawing for networkx, with entity keys as nodes and relations as edge keys.
 
-        Nodes have "label" and "role" ("answer", "known" or "other"), the graph has "left_out".
+        The form is the one of `KnowledgeGraph.to_networkx`. Nodes have "label" and "role" ("answer", "known" or
+        "other"), the graph has "left_out".
         """
         graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(left_out=self.left_out)
         for key, label in self.labels.items():
@@ -90,7 +92,7 @@ class Drawing:
         """Return one SVG that needs nothing else: no script, no style sheet, no address.
 
         Args:
-            namespace: What a file must name; inside HTML it may be left out, as "".
+            namespace: The XML namespace, which a file must name. Inside HTML it may be left out, as "".
         """
         below = [(COLORS[role][1], f"■ {role}") for role in self._marks()]
         below += [(INK, self._notice)] if self._notice else []
@@ -112,10 +114,10 @@ class Drawing:
         return "" if self.triples else "no triples"
 
     def to_html(self, *, title: str | None = None) -> str:
-        """Return a page to look at, to search and to print: one file that asks nobody for anything.
+        """Return a page to look at, to search and to print: one file that loads nothing else.
 
         Args:
-            title: The heading, as the question; None takes "Evidence".
+            title: The heading, such as the question. None takes "Evidence".
         """
         return html_page(self.page_data(), cut(title or "Evidence"))
 
@@ -168,13 +170,13 @@ def draw(
 ) -> Drawing:
     """Make a picture of evidence, of a Document of any retriever, of a path, or of several of these as one.
 
-    It marks answers, and entities that were known beforehand where the details name them: a list "entities" of pairs
-    [text, entity key]. Two entities with one label stay two; `readable` writes the relations.
+    It marks answers, and entities that were known beforehand if the details name them: a list "entities" of pairs
+    [text, entity key]. Two entities with one label stay two. `readable` writes the relations.
 
     Args:
-        what: What to draw; each triple is drawn once. Answers that are in no triple are not drawn.
-        label: Maps an entity key to what it is called, as `graph.label` does. None takes the labels that Documents
-            bring, and else the key.
+        what: The evidence to draw. Each triple is drawn once. Answers that are in no triple are not drawn.
+        label: Maps an entity key to its label, as `graph.label` does. None takes the labels that Documents bring, and
+            otherwise the key.
         max_triples: The most triples to draw, 1 or more, from the first. The picture says how many it leaves out.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Writes a drawing as a page: one file that holds all it needs and asks nobody for anything."""
+"""Write a drawing as a page: one file that holds all it needs and loads nothing."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def page_data(
     documents: Sequence[Mapping[str, Any]],
     left_out: int,
 ) -> dict[str, Any]:
-    """Return what a page shows of a drawing; `showGraph` of graph_view.js takes it.
+    """Return the data of a drawing's page, for `showGraph` of graph_view.js.
 
     Numbers facts as a chain does that cites them: from 1, in the order of the Documents, each once. Sizes and
     places are in pixels. A place is the centre of a box.
 
     Args:
         triples: The facts.
-        labels: What each entity drawn is called, by key.
+        labels: The label of each entity drawn, by key.
         entities: The boxes of the entities.
         relations: The boxes of the relations, one for each fact.
         ends: For each fact the positions of its head and its tail.
@@ -148,7 +148,7 @@ def _document(about: Mapping[str, Any], place: int, called: Mapping[str, str]) -
 def _answers(
     labels: Mapping[str, str], called: Mapping[str, str], documents: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the answers, best first, each with its node if one is drawn; else the result of an operation."""
+    """Return the answers, best first, each with its node if one is drawn, or the result of an operation."""
     nodes = {key: f"n{number}" for number, key in enumerate(labels)}
     keys = dict.fromkeys(key for about in documents for key in _texts(about.get("answers")))
     found = [{"text": cut_short(clean_line(called.get(key, key))), "node": nodes.get(key)} for key in keys]
@@ -162,15 +162,15 @@ def _finite(number: object) -> float | None:
     return float(number) if isinstance(number, int | float) and isfinite(number) else None
 
 
-#: The style sheet that Cytoscape would else write into the page, which the page's policy forbids.
+#: The style sheet that Cytoscape would otherwise write into the page, which the page's policy forbids.
 _CYTOSCAPE_STYLE = ".__________cytoscape_container { position: relative; }"
 
-#: What no text in a script may hold: what may end the script, and what is no text in older JavaScript.
+#: Characters that no text in a script may hold: they may end the script, or are no text in older JavaScript.
 _IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def html_page(data: dict[str, Any], title: str) -> str:
-    """Return a page that shows what `Drawing.page_data` returns.
+    """Return a page that shows the data of `Drawing.page_data`.
 
     The page's policy lets only its own scripts and styles run, by their hashes, and lets it load nothing.
 

@@ -1,4 +1,4 @@
-"""A picture that stands still: its boxes, where networkx places them without overlaps, and the SVG."""
+"""Draw a still picture as SVG, with boxes that networkx places without overlaps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _BLANKS = re.compile("[ \xa0]+")
 
 
 class Box(NamedTuple):
-    """An entity or a relation as a picture shows it; sizes in pixels, widths estimated for a sans-serif font."""
+    """An entity or a relation as a picture shows it.
+
+    Sizes are in pixels, with widths estimated for a sans-serif font.
+    """
 
     role: Role
     shown: str
@@ -72,10 +75,10 @@ def place_boxes(ends: Sequence[tuple[int, int]], sizes: _Floats) -> _Floats:
 
     Args:
         ends: The positions of head and tail of each triple among the entities.
-        sizes: The widths and heights of the boxes of the entities, then of the relations, in pixels; (boxes, 2).
+        sizes: The widths and heights of the boxes of the entities, then of the relations, in pixels, shape (boxes, 2).
 
     Returns:
-        The centres; (boxes, 2), the same at every call. Without triples the entities stand in a column.
+        The centres, shape (boxes, 2), the same at every call. Without triples the entities stand in a column.
     """
     entities = len(sizes) - len(ends)
     if not ends:
@@ -112,7 +115,7 @@ def _spread(places: _Floats, sizes: _Floats) -> _Floats:
     """Push boxes apart until none overlap, and return their centres.
 
     Args:
-        places: The centres, in pixels; (boxes, 2).
+        places: The centres, in pixels, shape (boxes, 2).
         sizes: The widths and heights, with the space between boxes.
     """
     ones, others = np.triu_indices(len(sizes), 1)
@@ -143,7 +146,7 @@ COLORS: dict[Role, tuple[str, str]] = {
     "other": ("#f3f4f6", LINE),
     "relation": (PAPER, "none"),
 }
-#: In pixels: the font of the words below; the height of a line of these; the margin.
+#: In pixels: the font of the words below, the height of one of their lines, and the margin.
 FONT, _LINE_HEIGHT, MARGIN, _LEAST_WIDTH = 11, 18, 16, 200
 
 
@@ -162,8 +165,8 @@ def svg_picture(
         relations: The boxes of the relations, one for each fact.
         ends: For each fact the positions of its head and its tail.
         below: The colour and the text of each line below.
-        name: What the picture is called.
-        namespace: What a file must name; inside HTML it may be left out, as "".
+        name: The name of the picture.
+        namespace: The XML namespace, which a file must name. Inside HTML it may be left out, as "".
     """
     boxes = [*entities, *relations]
     sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
@@ -197,7 +200,7 @@ def _arrow(centres: _Floats, size: tuple[float, float], *, is_loop: bool) -> lis
     """Return the line and the tip of an arrow, straight, or bent if it is a loop.
 
     Args:
-        centres: The centres of head, relation and tail; (3, 2).
+        centres: The centres of head, relation and tail, shape (3, 2).
         size: The size of the tail's box.
         is_loop: Whether head and tail are one.
     """

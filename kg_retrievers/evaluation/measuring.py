@@ -1,8 +1,8 @@
-"""Measures what a question got: from the evidence and the reply to the record that a file keeps.
+"""Measure one question: from the evidence and the reply to the record that a file keeps.
 
 Every metric of a single question is defined here once, with its source. All are in 0 ... 1. Answers are compared by
-entity key, so that two films called "Dune" are two answers; answers in words by the definitions behind published
-figures. `report` takes the means.
+entity key, so that two films called "Dune" are two answers. Answers in words are compared by the definitions behind
+published figures. `report` takes the means.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def normal_form(text: str) -> str:
 def score_prediction(prediction: str | Sequence[str], ground_truth: Sequence[str]) -> dict[str, float]:
     r"""Score one prediction that is text, in 0 ... 1.
 
-    The definitions are meant to be those of RoG and GNN-RAG (C. Mavromatis, G. Karypis: GNN-RAG, arXiv:2405.20139).
-    They were found by scoring the published files again.
+    The definitions are meant to equal the ones of RoG and GNN-RAG (C. Mavromatis, G. Karypis: GNN-RAG,
+    arXiv:2405.20139). They were found by scoring the published files again.
 
     A prediction that is one text is stripped and split at line ends. A gold answer is matched if its normal form
-    (`normal_form`) is contained in that of the whole prediction, its lines joined.
+    (`normal_form`) is contained in the normal form of the whole prediction, its lines joined.
 
     - `accuracy` and `recall`: matched gold answers / gold answers. The same is SG-RAG's answer matching rate
       (A. Saleh, G. Tür, Y. Saygın: SG-RAG, section 5.4, equation 1), for text.
@@ -80,9 +80,9 @@ def score_prediction(prediction: str | Sequence[str], ground_truth: Sequence[str
 
 
 def hit(gold: Collection[str], answers: Collection[str]) -> float:
-    """Return 1 if a gold answer is among the answers proposed, else 0.
+    """Return 1 if a gold answer is among the answers proposed, otherwise 0.
 
-    What GNN-RAG calls Hit (arXiv:2405.20139, section 5), there by text. Many papers call it Hits@1.
+    GNN-RAG calls it Hit (arXiv:2405.20139, section 5), there by text. Many papers call it Hits@1.
 
     Example:
         >>> hit(["a", "b"], ["b", "x"])
@@ -92,10 +92,10 @@ def hit(gold: Collection[str], answers: Collection[str]) -> float:
 
 
 def hits_at(gold: Collection[str], ranked: Sequence[str], k: int = 10) -> float:
-    """Return 1 if a gold answer is among the first k of all answers proposed, best first; else 0.
+    """Return 1 if a gold answer is among the first k answers proposed, best first, otherwise 0.
 
     Hit@k of GNN-RAG (arXiv:2405.20139, section 5 and table 4): of the candidates of a learned model, which have scores
-    of their own. Where answers are tied, as those of a pattern are, which of them come first says nothing.
+    of their own. If answers are tied, as for a pattern, their order says nothing.
 
     Example:
         >>> hits_at(["a"], ["x", "a"], k=1), hits_at(["a"], ["x", "a"], k=2)
@@ -105,12 +105,12 @@ def hits_at(gold: Collection[str], ranked: Sequence[str], k: int = 10) -> float:
 
 
 def exact_match(gold: Collection[str], answers: Collection[str]) -> float:
-    """Return 1 if the answers proposed are the gold answers, all of them and no others; else 0."""
+    """Return 1 if the answers proposed are the gold answers, all of them and no others, otherwise 0."""
     return float(set(gold) == set(answers))
 
 
 def precision(gold: Collection[str], answers: Collection[str]) -> float:
-    """Return the share of the answers proposed that are gold; 0 where there are none.
+    """Return the share of the answers proposed that are gold, or 0 if there are none.
 
     Also `hits@1`: the answers of the top group are tied, so this is the chance that the first of them is right when
     ties are broken at random, the expected value of the usual Hits@1.
@@ -125,7 +125,7 @@ def precision(gold: Collection[str], answers: Collection[str]) -> float:
 def recall(gold: Collection[str], answers: Collection[str]) -> float:
     """Return the share of the gold answers that are proposed.
 
-    By key, what SG-RAG calls the answer matching rate (A. Saleh, G. Tür, Y. Saygın, section 5.4, equation 1).
+    By key. SG-RAG calls it the answer matching rate (A. Saleh, G. Tür, Y. Saygın, section 5.4, equation 1).
 
     Example:
         >>> recall(["a", "b"], ["b", "x"])
@@ -135,7 +135,7 @@ def recall(gold: Collection[str], answers: Collection[str]) -> float:
 
 
 def f1(gold: Collection[str], answers: Collection[str]) -> float:
-    """Return the harmonic mean of precision and recall; 0 where both are.
+    """Return the harmonic mean of precision and recall, or 0 if both are 0.
 
     Example:
         >>> f1(["a", "b"], ["b"])
@@ -158,9 +158,10 @@ def answer_recall(gold: Collection[str], triples: Collection[Triple], alone: Col
 
 
 def coverage(gold: Collection[str], triples: Collection[Triple], alone: Collection[str] = ()) -> float:
-    """Return 1 if a gold answer occurs in the evidence, as head, as tail, or as an entity alone; else 0.
+    """Return 1 if a gold answer occurs in the evidence, otherwise 0.
 
-    The answer coverage of GNN-RAG (arXiv:2405.20139, section 4.4, table 1).
+    It may occur as head, as tail, or as an entity alone. This is the answer coverage of GNN-RAG (arXiv:2405.20139,
+    section 4.4, table 1).
 
     Example:
         >>> coverage(["Spike Jonze", "Amy Adams"], [Triple("Her", "directed_by", "Spike Jonze")])
@@ -175,7 +176,7 @@ def triple_recall(gold: Collection[Triple], triples: Collection[Triple]) -> floa
 
 
 def label_in_evidence(gold: Collection[str], documents: Collection[Document]) -> float:
-    """Return 1 if the text of the evidence holds the name of a gold answer, else 0.
+    """Return 1 if the text of the evidence holds the name of a gold answer, otherwise 0.
 
     The retrieval accuracy of G-Retriever (arXiv:2402.07630, appendix D.4, table 11). Words are compared without case
     and accents.
@@ -190,7 +191,9 @@ def label_in_evidence(gold: Collection[str], documents: Collection[Document]) ->
 
 
 def exact_value(gold: Any, value: Any) -> float:
-    """Return 1 if what an operation gave is the gold value, else 0. A truth value is no number; 6 and 6.0 are equal.
+    """Return 1 if an operation's result is the gold value, otherwise 0.
+
+    A truth value is no number. 6 and 6.0 are equal.
 
     Example:
         >>> exact_value(6, 6), exact_value(1, True), exact_value(True, None)
@@ -208,17 +211,18 @@ def question_metrics(
     value: Any = None,
     ranked: Sequence[str] | None = None,
 ) -> dict[str, float | None]:
-    """Return all metrics of a question by name; None where the question does not have what a metric compares with.
+    """Return all metrics of a question by name, or None for metrics without a gold label.
 
-    An answer in words, as "support", is no key: what compares keys is None, and only what is written can be right.
+    An answer in words, such as "support", is no key. Metrics that compare keys are then None, and only a written reply
+    can be right.
 
     Args:
         question: The question.
         answers: The keys of the answers that the top group proposes.
         triples: The distinct triples of all the evidence.
         alone: The entities that are evidence by themselves.
-        value: What an operation gave; None where there was none.
-        ranked: The answers that all the evidence proposes, best first; those of the top group by default.
+        value: The result of an operation. None if there was none.
+        ranked: The answers that all the evidence proposes, best first. By default the answers of the top group.
     """
     gold = _gold_keys(question)
     comparisons = {
@@ -274,9 +278,9 @@ def record_of(
         question: The question, with keys of entities.
         retriever: The retriever over the graph that it is about.
         documents: The evidence.
-        reply: What the answerer replied; None without one.
-        reason: Why the question was refused; else None.
-        error: What went wrong; else None.
+        reply: The answerer's reply. None without one.
+        reason: Why the question was refused. Otherwise None.
+        error: The message of an error. Otherwise None.
         pattern: The first pattern that a stage made, if one did.
         cost: The calls of language models.
         latency: The wall time of the retrieval, in milliseconds.
@@ -328,7 +332,7 @@ def record_of(
 
 
 def _text_metrics(said: str | Sequence[str], wanted: Sequence[str]) -> dict[str, float | None]:
-    """Return the metrics of a reply; a precision above 1, of several answers on one line, counts as 1."""
+    """Return the metrics of a reply. A precision above 1, of several answers on one line, counts as 1."""
     scores = score_prediction(said, wanted)
     precision, recall = min(scores["precision"], 1.0), scores["recall"]
     f1 = 2 * precision * recall / (precision + recall) if recall else 0.0
@@ -336,7 +340,7 @@ def _text_metrics(said: str | Sequence[str], wanted: Sequence[str]) -> dict[str,
 
 
 def _labels(index: GraphIndex, keys: Sequence[str]) -> dict[str, str]:
-    """Return the labels of entities; an entity that the graph lacks has its key."""
+    """Return the labels of entities. An entity that the graph lacks has its key."""
     distinct = tuple(dict.fromkeys(keys))
     graph = index.part(PartRequest(distinct)).graph
     return {key: graph.label(key) for key in distinct}
@@ -358,7 +362,9 @@ def verdict_value(reply: Mapping[str, Any]) -> bool | None:
 
 
 def predicted_answers(reply: object) -> str | list[str]:
-    """Return the answers in a reply: a text, a list, or a list under "answers"; of a verdict "yes" or "no".
+    """Return the answers in a reply, or "yes" or "no" for a verdict.
+
+    A reply is a text, a list, or a list under "answers".
 
     Raises:
         InvalidArgumentError: If it holds no answers.

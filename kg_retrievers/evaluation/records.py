@@ -13,12 +13,12 @@ from typing_extensions import TypedDict
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
 
-#: What the first line of a file says that it is; the number changes with the form.
+#: The format that the first line of a file states. The number changes with the form.
 FORMAT = "kg-retrievers records 4"
 
 
 class Record(TypedDict):
-    """What was measured at one question; JSON-safe.
+    """The measurements of one question, safe for JSON.
 
     Attributes:
         id: The position of the question in the run, from 1.
@@ -27,24 +27,24 @@ class Record(TypedDict):
         kind: Its type, in the words of its set, or None.
         answerable: Whether the graph holds an answer.
         gold: The keys of the gold answers.
-        gold_value: The gold value of an operation; None where entities answer.
+        gold_value: The gold value of an operation. None if entities answer.
         answers: The keys of the answers that the top group proposes, best first.
-        value: What an operation gave; None where there was none.
-        labels: The labels of these keys, where they differ from the key.
+        value: The result of an operation. None if there was none.
+        labels: The labels of these keys, if they differ from the key.
         seed_entities: The keys of the entities that the question names, as its set says.
         triples: How many distinct triples the evidence holds.
-        nodes: How many entities it holds: those that the triples join, and those that are evidence by themselves.
+        nodes: How many entities it holds: the ends of the triples, and entities that are evidence by themselves.
         tokens: How long its text is, by `approximate_tokens`.
         pattern: The pattern that led to the best evidence, or that nothing fits, if the method has one.
-        prediction: What the answerer replied, a text or a list of texts; None without answerer.
+        prediction: The answerer's reply, a text or a list of texts. None without answerer.
         llm_calls: How many calls of language models the question took.
         input_tokens: How many tokens their prompts had, by `CostCounter`.
         output_tokens: How many tokens their replies had, likewise.
-        latency_ms: The wall time of the retrieval, in milliseconds; that of the answerer is not in it.
+        latency_ms: The wall time of the retrieval, in milliseconds, without the answerer's time.
         refused: Whether no answer was given, on purpose.
-        reason: What was said where the retriever refused the question; else None.
-        error: The message of an error that kept the question from an answer; else None.
-        metrics: By name, in 0 ... 1, or None where the question does not have what a metric compares with.
+        reason: The message if the retriever refused the question. Otherwise None.
+        error: The message of an error that kept the question from an answer. Otherwise None.
+        metrics: By name, in 0 ... 1, or None if the question lacks the gold label that a metric compares with.
     """
 
     id: str
@@ -90,21 +90,21 @@ def read_records(path: str | Path) -> tuple[Header, list[Record]]:
     """Read a file of records. A last line that was not written to its end is left out.
 
     Raises:
-        FileFormatError: If the file cannot be read, or is none of records; names the line.
+        FileFormatError: If the file cannot be read, or is no file of records. The message names the line.
     """
     return _parsed(_content(Path(path)), path)
 
 
 def continued(path: str | Path | None, header: Header) -> list[Record]:
-    """Open a file of records to continue it, or begin a new one; None keeps nothing.
+    """Open a file of records to continue it, or begin a new one. None keeps nothing.
 
     Returns:
         The records that are there.
 
     Raises:
-        FileFormatError: If the file is there and is none of records, or cannot be read.
-        FileWriteError: If it cannot be written; what is there stays.
-        InvalidArgumentError: If it belongs to a run of other settings; names them.
+        FileFormatError: If the file is there and is no file of records, or cannot be read.
+        FileWriteError: If it cannot be written. Its content stays.
+        InvalidArgumentError: If it belongs to a run of other settings. The message names them.
     """
     if path is None:
         return []
@@ -124,7 +124,7 @@ def continued(path: str | Path | None, header: Header) -> list[Record]:
 
 
 def keep_record(path: str | Path | None, record: Record) -> None:
-    """Add a record to the file, so that what was done is there whatever comes; None keeps nothing.
+    """Add a record to the file, so that a crash loses no finished question. None keeps nothing.
 
     Raises:
         FileWriteError: If it cannot be written.

@@ -35,7 +35,7 @@ OF_EVIDENCE = ("answer_recall", "coverage", "label_in_evidence", "triple_recall"
 #: The metrics of the text of an answerer, whose means are reported.
 OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall")
 
-#: The names of means that differ from those of their metrics.
+#: The names of means whose metrics have other names.
 MACRO = {"precision": "precision_macro", "recall": "recall_macro", "f1": "f1_macro"}
 
 #: The metrics that are given with an interval.
@@ -47,14 +47,14 @@ class Report:
     """The figures of a run.
 
     Attributes:
-        method: What was measured.
-        metrics: The figures by name; see `summarize`.
+        method: The method.
+        metrics: The figures by name, see `summarize`.
         intervals: 95 % bootstrap intervals of some of them: `[low, high]`, or None.
         by_hops: By the number of facts that a question joins, or "unknown": how many "questions", the figures, and the
             "intervals".
-        seed: Of the intervals, and of whatever the caller drew.
-        settings: What the figures depend on.
-        records: What was measured at each question.
+        seed: The seed of the intervals, and of all random choices of the caller.
+        settings: The settings that the figures depend on.
+        records: The measurements of each question.
     """
 
     method: str
@@ -75,7 +75,7 @@ class Report:
         settings: Mapping[str, Any] | None = None,
         proposes_answers: bool = True,
     ) -> Self:
-        """Take the means of records; those that compare answers are None where the method proposes none."""
+        """Take the means of records. Means that compare answers are None if the method proposes none."""
         return cls(
             method=method,
             metrics=summarize(records, proposes_answers),
@@ -97,12 +97,12 @@ class Report:
         """Read a file of records that `evaluate` wrote, as far as it goes.
 
         Raises:
-            FileFormatError: If the file cannot be read, or is none of records; names the line.
+            FileFormatError: If the file cannot be read, or is no file of records. The message names the line.
         """
         return cls.from_header(*read_records(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary of everything but the records."""
+        """Return a JSON-safe dictionary of everything except the records."""
         return {
             "method": self.method,
             "questions": len(self.records),
@@ -122,9 +122,9 @@ class Report:
 
     @property
     def failures(self) -> list[Record]:
-        """The questions that were not answered right: no gold answer or value, or an answer where there is none.
+        """The questions with a wrong answer: no gold answer or value, or an answer although there is none.
 
-        With an answerer, what it wrote decides.
+        With an answerer, its reply decides.
         """
         return [record for record in self.records if _is_failure(record, self._proposes_answers)]
 
@@ -135,7 +135,7 @@ class Report:
             group: "hops", "kind", "seed_entities" (how many a question names) or "answers" (how many are gold).
 
         Raises:
-            InvalidArgumentError: If `group` is none of these.
+            InvalidArgumentError: If `group` is none of them.
         """
         return _figures_by(group, self.records, self._proposes_answers, self.seed)
 
@@ -145,7 +145,7 @@ class Report:
 
 
 def _is_failure(record: Record, proposes_answers: bool) -> bool:
-    """Tell whether a question was not answered right, by the text of the answer, else by the answers or evidence."""
+    """Tell whether an answer is not right, by the text of the answer, otherwise by the answers or evidence."""
     if not record["answerable"]:
         return not record["refused"]
     if record["error"] is not None:
@@ -158,22 +158,22 @@ def _is_failure(record: Record, proposes_answers: bool) -> bool:
 
 
 def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[str, float | None]:
-    """Return the figures of some records by name; a figure that there is nothing to compute from is None.
+    """Return the figures of some records by name. A figure without data is None.
 
-    - `compared`: how many questions have gold answers, the n of all that compares answers.
-    - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
-      where the method proposes none. `exact_value` is of the questions whose answer is a value; None for
-      claims where nothing gave a truth value, and there was no answerer to verify them.
+    - `compared`: how many questions have gold answers, the n of all figures that compare answers.
+    - The means of the metrics of a question (`metrics`), over the questions that have them. The means of answers are
+      None if the method proposes none. `exact_value` is the mean over the questions whose answer is a value. It is None
+      for claims if nothing gave a truth value, and there was no answerer to verify them.
     - `hits@10`, `first_hit`: a gold answer is among the first ten, or is the first, of all answers proposed.
     - `coverage`: a gold answer is in the evidence, by key. `label_in_evidence`: its name is in the text.
     - `recall_macro`: also the answer matching rate of SG-RAG, by key.
     - `abstention`: the share of the unanswerable questions that were refused. `false_refusals`: the share of the
-      answerable ones that were. `errors`: the share of all questions that an error kept from an answer.
+      answerable questions that were refused. `errors`: the share of all questions that an error kept from an answer.
     - `triples_`, `nodes_`, `tokens_` + `mean`, `median`: the size of the evidence. `llm_calls_mean`: 0 without language
       model.
     - `latency_ms_p50`, `latency_ms_p95`: the median and the 95th percentile of the wall time of the retrieval.
-    - `text_...`: those of `score_prediction` for what the answerer replied, in 0 ... 1; None without answerer.
-      Differs: the precision of a reply, and with it F1, is at most 1, also where one line holds several gold answers.
+    - `text_...`: the figures of `score_prediction` for the answerer's replies, in 0 ... 1. None without answerer.
+      Differs: the precision of a reply, and with it F1, is at most 1, even if one line holds several gold answers.
     """
     figures: dict[str, float | None] = {"compared": len(_values(records, "hit"))}
     for name in (*OF_ANSWERS, *OF_EVIDENCE):
@@ -186,7 +186,7 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
 def _is_skipped(name: str, records: Sequence[Record], proposes_answers: bool) -> bool:
     """Tell whether there is nothing to compare.
 
-    A claim is right or wrong only if something gave truth values. If the method proposes no answers, a value is that of
+    A claim is right or wrong only if something gave truth values. If the method proposes no answers, a value comes from
     an answerer.
     """
     if name == "exact_value" and (proposes_answers or any(record["value"] is not None for record in records)):
@@ -201,7 +201,6 @@ def _are_claims_unjudged(records: Sequence[Record]) -> bool:
 
 
 def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, dict[str, Any]]:
-    """Return the figures of groups of questions."""
     return {
         name: {
             "questions": len(group),
@@ -246,7 +245,6 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, list[float] | None]:
-    """Return the intervals of means."""
     intervals: dict[str, list[float] | None] = {}
     for name in WITH_INTERVAL:
         skipped = _is_skipped(name, records, proposes_answers)

@@ -1,4 +1,4 @@
-"""Why a retriever finds what it finds, and why not something else."""
+"""Explain why a retriever finds its results, and why it does not find something else."""
 
 from kg_retrievers.explanation.explain import Explanation as Explanation
 from kg_retrievers.explanation.explain import explain as explain

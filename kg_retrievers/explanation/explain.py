@@ -39,10 +39,10 @@ class NamedEntity:
     Attributes:
         text: The words of the question that name it, or the name that a pattern or a caller gives it.
         key: Its key.
-        label: What it is called.
-        likeness: How like its name the words are, in (0, 1]; None if they do not name it by themselves.
+        label: Its label.
+        likeness: How like its name the words are, in (0, 1]. None if they do not name it by themselves.
         how: See `kg_retrievers.core.documents.Linked`.
-        others: The other entities that the words may mean, each with its likeness, best first; empty without a
+        others: The other entities that the words may mean, each with its likeness, best first. Empty without a
             retriever.
     """
 
@@ -55,7 +55,7 @@ class NamedEntity:
 
     @property
     def line(self) -> str:
-        """The words that name the entity, and what else they may mean."""
+        """The words that name the entity, and the other entities that they may mean."""
         text, label = one_line(self.text), one_line(self.label)
         key = "" if self.key == self.label else f" [{one_line(self.key)}]"
         likeness = "" if self.likeness is None else f" ({self.likeness:.2f})"
@@ -84,7 +84,7 @@ def named_entities(metadata: Mapping[str, Any], retriever: BaseKGRetriever | Non
 
 
 def _others(question: str, index: GraphIndex) -> dict[str, tuple[LinkedEntity, ...]]:
-    """Return for each entity that the linker finds in a question what else it takes the words for."""
+    """Return for each entity that the linker finds in a question the other entities that its words may mean."""
     others: dict[str, tuple[LinkedEntity, ...]] = {}
     with suppress(EntityLinkingError):
         for mention in linker_of(index).link(question) if question.strip() else ():
@@ -117,7 +117,7 @@ SOURCES = {
 
 
 def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
-    """Return how a question was read: the pattern, the relation path or the query; nothing where it was not."""
+    """Return how a question was read: the pattern, the relation path or the query. Empty if it was not read."""
     details, lines = metadata["details"], list[str]()
     if pattern := details.get("pattern"):
         lines += [*pattern_lines(pattern), *_read(pattern.get("source"))]
@@ -182,7 +182,7 @@ def _read(source: str | None) -> list[str]:
     return [f"(read {SOURCES.get(source, f'by {source}')})"] if source else []
 
 
-#: The most lines of one section of the text; the data have all.
+#: The most lines of one section of the text. The data have all.
 MOST_LINES = 12
 
 
@@ -191,11 +191,11 @@ class CitedFact:
     """A fact of the evidence.
 
     Attributes:
-        number: Its number, from 1; under it a chain shows it that is given this Document alone.
+        number: Its number, from 1. A chain that is given this Document alone shows it under this number.
         triple: Head, relation and tail by entity key.
         text: The fact in words.
-        sources: Where it is from; nothing if the graph does not say.
-        part: The part of `KGRetriever` that found it, as `details["parts"]` names it; empty for other methods.
+        sources: Its sources. Empty if the graph does not say.
+        part: The part of `KGRetriever` that found it, as `details["parts"]` names it. Empty for other methods.
     """
 
     number: int
@@ -206,7 +206,7 @@ class CitedFact:
 
     @property
     def line(self) -> str:
-        """The fact behind its number, how it was found, and where it is from."""
+        """The fact with its number, how it was found, and its sources."""
         found = f" ({_found(self.part)})" if self.part else ""
         sources = f" (from {'; '.join(map(one_line, self.sources))})" if self.sources else ""
         return f"[{self.number}] {self.text}{found}{sources}"
@@ -214,15 +214,15 @@ class CitedFact:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a Document says what it says.
+    """The explanation of a Document.
 
     Attributes:
         document: The Document.
         entities: The entities that it is about, with the words that name them.
         relations: The relations of its facts that a pattern names in words.
-        reading: How the question was read: the lines of a pattern, a relation path or a query; nothing where a method
-            reads none.
-        weighed: What was weighed, as far as the Document says, in sentences.
+        reading: How the question was read: the lines of a pattern, a relation path or a query. Empty if a method reads
+            none.
+        weighed: The weights and scores that mattered, as far as the Document says, in sentences.
         facts: The facts, in their order.
     """
 
@@ -240,12 +240,12 @@ class Explanation:
 
     @property
     def question(self) -> str:
-        """The question; empty where the Document does not say it."""
+        """The question, or an empty text if the Document does not say it."""
         return str(self.metadata.get("question") or "")
 
     @property
     def answers(self) -> list[str]:
-        """The answers in words: labels of entities, or what an operation gave."""
+        """The answers in words: labels of entities, or the result of an operation."""
         return result_answers(self.metadata)
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,13 +290,13 @@ class Explanation:
 
 
 def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Explanation:
-    """Return the chain from the words of a question to what a Document says.
+    """Return the chain from the words of a question to a Document's content.
 
     Cost: without a retriever, nothing is looked up. With one, the question's entities are linked again.
 
     Args:
         document: A Document of a retriever of this package.
-        retriever: The retriever that found it, to say what else the words of the question may mean.
+        retriever: The retriever that found it, to find the other entities that the words of the question may mean.
 
     Raises:
         InvalidArgumentError: If it is no such Document or retriever.
@@ -340,7 +340,7 @@ def _cited(document: Document) -> tuple[CitedFact, ...]:
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
-    """Return a title with the first of some lines below it; nothing if there are none."""
+    """Return a title with the first of some lines below it, or nothing if there are none."""
     more = len(lines) - MOST_LINES
     shown = [*lines[:MOST_LINES], *([f"... and {more} more"] if more > 0 else [])]
     return [title, *(f"  {line}" for line in shown)] if shown else []

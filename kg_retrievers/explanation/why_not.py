@@ -139,7 +139,7 @@ def possible_changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> I
 def with_change(
     retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Change
 ) -> tuple[BaseKGRetriever, dict[str, Any]]:
-    """Return a retriever and its arguments of `invoke` with a change; those given stay as they are.
+    """Return a retriever and its arguments of `invoke` with a change. The given ones stay as they are.
 
     Raises:
         InvalidArgumentError: If the retriever does not take the value.
@@ -158,7 +158,7 @@ def with_change(
 
 
 def _values(limit: Limit, present: Any) -> list[Any]:
-    """Return the values that lift a limit, the mildest first; none if it does not limit anything."""
+    """Return the values that lift a limit, the mildest first, or none if it does not limit anything."""
     if isinstance(limit.lifted, tuple):
         return [value for value in limit.lifted if value != present]
     if present is None:
@@ -173,16 +173,16 @@ def _values(limit: Limit, present: Any) -> list[Any]:
 #: The seconds after which no further change is tried.
 MAX_SECONDS = 30.0
 
-#: The most entities beside the one asked for that are tried as entities of the question.
+#: The most entities, in addition to the one asked for, that are tried as entities of the question.
 TRIED_ENTITIES = 16
 
-#: What to do if no change brings the entity in, or only another question entity.
+#: The next step if no change brings the entity in, or only another question entity.
 MISREAD = "If the question means something else, rephrase it, give examples, or a pattern."
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entity stands in the results of a retriever.
+    """The place of an entity in the results of a retriever.
 
     Attributes:
         rank: The rank of the first Document that holds it, from 1.
@@ -206,14 +206,14 @@ class WhyNot:
         entity: The key of the entity.
         label: Its label.
         retriever: The class of the retriever.
-        place: Where the entity stands, if it is found after all.
-        refusal: Why the question was refused; empty if it was not.
+        place: The place of the entity, if it is found after all.
+        refusal: Why the question was refused. Empty if it was not.
         known: The keys of the question entities.
-        joining: A shortest chain of facts from a question entity to the entity; empty if there is none.
-        labels: The labels of the entities of these, by key.
+        joining: A shortest chain of facts from a question entity to the entity. Empty if there is none.
+        labels: The labels of these facts' entities, by key.
         tried: The changes that were tried, each alone, in their order. Only the last may bring the entity in.
         change: The first change that brings the entity in. None if none does.
-        lifted_place: Where the entity stands with this change.
+        lifted_place: The place of the entity with this change.
         timed_out: Whether `max_seconds` ended the search for a change.
     """
 
@@ -238,12 +238,12 @@ class WhyNot:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The field of the retriever that brings the entity in; empty if there is none."""
+        """The field of the retriever that brings the entity in. Empty if there is none."""
         return {self.change.name: self.change.value} if self.change and not self.change.is_input else {}
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """The argument of `invoke` that brings the entity in; empty if there is none."""
+        """The argument of `invoke` that brings the entity in. Empty if there is none."""
         return {self.change.name: self.change.value} if self.change and self.change.is_input else {}
 
     def to_dict(self) -> dict[str, Any]:
@@ -254,7 +254,7 @@ class WhyNot:
 
     @property
     def text(self) -> str:
-        """Plain lines: how the entity is joined with the question, and what brings it in."""
+        """Plain lines: how the entity is joined with the question, and the change that brings it in."""
         return "\n".join(self._lines(self.change.in_python if self.change else ""))
 
     @property
@@ -284,7 +284,7 @@ class WhyNot:
 
     @property
     def _joined(self) -> str:
-        """A sentence on what joins the entity with those of the question."""
+        """A sentence on the facts that join the entity with the question entities."""
         if not self.known:
             return "No entity of the graph was found in the question."
         named = one_line(", ".join(repr(self.labels.get(key, key)) for key in self.known))
@@ -327,7 +327,7 @@ def why_not(
         retriever: The retriever.
         question: The question.
         entity: The key of the entity, or a label or alias that no other entity has.
-        max_seconds: After this time no further change is tried; a run that has begun is finished.
+        max_seconds: After this time no further change is tried. A run that has begun is finished.
         **inputs: Further arguments of `invoke`.
 
     Raises:
@@ -383,7 +383,7 @@ def why_not(
 
 
 class _Run(NamedTuple):
-    """One run: where the entity stands, the Documents, the refusal, and what each retriever's stages wrote."""
+    """One run: the place of the entity, the Documents, the refusal, and the output of each retriever's stages."""
 
     place: Place | None
     documents: list[Document]
@@ -392,7 +392,7 @@ class _Run(NamedTuple):
 
 
 class _StagesHeard(BaseCallbackHandler):
-    """Keeps what the stages of each retriever write."""
+    """Keeps the output of the stages of each retriever."""
 
     run_inline = True
 
@@ -416,7 +416,7 @@ def _run(retriever: BaseKGRetriever, question: str, key: str, inputs: Mapping[st
 
 
 def _place(documents: Sequence[Document], key: str, as_answer: bool) -> Place | None:
-    """Return where an entity stands; in facts if there are no answers to propose, or an operation gave a value."""
+    """Return the place of an entity: in facts if there are no answers to propose, or an operation gave a value."""
     for document in documents:
         metadata = document.metadata
         if key in metadata["answers"]:
@@ -447,7 +447,7 @@ def _changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any], first: _Run,
 def _place_with(
     retriever: BaseKGRetriever, question: str, key: str, inputs: Mapping[str, Any], change: Change
 ) -> Place | None:
-    """Return where the entity stands with a change; None also if the retriever does not take it."""
+    """Return the place of the entity with a change. None also if the retriever does not take the change."""
     with suppress(errors.KGRetrieversError):  # such as a value that does not fit another field
         changed, given = with_change(retriever, inputs, change)
         return _run(changed, question, key, given).place
@@ -455,7 +455,7 @@ def _place_with(
 
 
 def _written_by_model(retriever: BaseKGRetriever, written: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what stages that call a language model wrote, as arguments of `invoke` that replace these calls."""
+    """Return the output of stages that call a language model, as arguments of `invoke` that replace these calls."""
     own = written.get(type(retriever).__name__, {})
     names = dict.fromkeys(name for stage in retriever.stages if stage.calls_model for name in stage.writes)
     return {name: own[name] for name in names if name in own and name not in ("answers", "documents")}
@@ -484,7 +484,7 @@ def _neighbors(graph: KnowledgeGraph, key: str) -> list[str]:
 
 
 def joining_facts(graph: KnowledgeGraph, seeds: Sequence[str], entity: str) -> tuple[Triple, ...]:
-    """Return a shortest chain of facts from one of some entities to another; empty if none joins them.
+    """Return a shortest chain of facts from one of some entities to another, or an empty one.
 
     Example:
         >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy"), ("Up", "starring", "Amy")])

@@ -1,1 +1,1 @@
-"""The methods, a room each: the retriever, its prompts and what only it uses."""
+"""The methods, one room each: the retriever, its prompts and the code that only this method uses."""

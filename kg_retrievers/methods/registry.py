@@ -1,6 +1,7 @@
-"""The methods by name: the one table that the shell, Studio, the benchmarks, the docs and the tests read.
+"""List the methods by name.
 
-A method is added here in one entry; `make generate` writes the stub of the front door and the tables of the docs.
+This is the one table that the shell, Studio, the benchmarks, the docs and the tests read. Add a method here in one
+entry. Then `make generate` writes the stub of the front door and the tables of the docs.
 """
 
 from __future__ import annotations
@@ -19,20 +20,22 @@ if TYPE_CHECKING:
 #: The labels that a method can learn from.
 Label = Literal["pattern", "answers"]
 
-#: What a method may be built from.
+#: The sources that a method may be built from.
 Source = Literal["llm", "examples", "model"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What has a name in this package and may be trained; its parts are named, so that the table loads none of them.
+    """A named part of this package that may be trained.
+
+    Its parts are given by name, so that the table loads none of them.
 
     Attributes:
         name: The paper's name of it, in small letters.
-        finds: What its evidence is, or what it answers from, in a few words.
-        paper: Who published it where.
+        finds: Its evidence, or the source of its answers, in a few words.
+        paper: Its authors and publication.
         aliases: Other names, for the shell and for models saved under them.
-        model: The class of its trained model, as "module:class"; None where nothing is trained.
+        model: The class of its trained model, as "module:class". None if nothing is trained.
         trainer: The function that trains it, as "module:function".
         extra: The optional packages that it needs to retrieve or answer.
     """
@@ -80,8 +83,8 @@ class Method(Entry):
 
     Attributes:
         retriever: The retriever, as "module:class".
-        labels: What its examples must have, any of these; none where it takes no examples.
-        needs: It is built from one of these; from nothing where there are none.
+        labels: The labels of which its examples must have one. Empty if it takes no examples.
+        needs: The sources of which it needs one. Empty if it needs none.
         runs_queries: Whether it runs queries in a graph database, its field `executor`.
         takes_any_model: Whether the trained model of any method may join in.
     """
@@ -105,10 +108,10 @@ class Method(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedAnswerer(Entry):
-    """What is trained to answer from the evidence of any retriever, and retrieves nothing itself.
+    """An answerer that is trained on the evidence of any retriever and retrieves nothing itself.
 
     Attributes:
-        default_method: The name of the method that retrieves for it where none is named.
+        default_method: The name of the method that retrieves for it by default.
     """
 
     default_method: str
@@ -188,7 +191,7 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 
-#: What answers from evidence and is trained on it.
+#: The entry of the graph prompt, which is trained on evidence and answers from it.
 GRAPH_PROMPT = TrainedAnswerer(
     name="graph-prompt",
     default_method="g-retriever",
@@ -201,7 +204,7 @@ GRAPH_PROMPT = TrainedAnswerer(
 
 
 def entries() -> tuple[Entry, ...]:
-    """Return everything in the table: the methods, and what answers."""
+    """Return all entries of the table: the methods, and the trained answerer."""
     return (*METHODS, GRAPH_PROMPT)
 
 
@@ -211,15 +214,15 @@ def method_names() -> list[str]:
 
 
 def trainable() -> tuple[Entry, ...]:
-    """Return all that is trained."""
+    """Return the entries that can be trained."""
     return (*(method for method in METHODS if method.trainer), GRAPH_PROMPT)
 
 
 def find_method(name: str) -> Method:
-    """Return the method of a name or an alias, in capital or small letters.
+    """Return the method with a name or an alias, in capital or small letters.
 
     Raises:
-        InvalidArgumentError: If there is none; the message suggests the nearest name.
+        InvalidArgumentError: If there is none. The message suggests the nearest name.
 
     Example:
         >>> find_method("pcst").name
@@ -236,7 +239,7 @@ def find_method(name: str) -> Method:
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 
-#: The method that is asked where none is named.
+#: The method that answers if none is named.
 DEFAULT = find_method("kg")
 
 

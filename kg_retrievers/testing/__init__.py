@@ -1,6 +1,6 @@
-"""For tests of code that uses or extends this package: a tiny graph, a scripted chat model, the contract of retrievers.
+"""Test code that uses or extends this package: a tiny graph, a scripted chat model, the contract of retrievers.
 
-`RetrieverContract` needs the extra `test`; the rest needs nothing.
+`RetrieverContract` needs the extra `test`. The rest needs nothing.
 """
 
 from __future__ import annotations

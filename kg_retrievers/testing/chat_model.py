@@ -21,15 +21,15 @@ class ScriptedChatModel(BaseChatModel):
     """A chat model that gives prepared replies in order, without a network.
 
     It works with `invoke`, `ainvoke`, `stream` (by words), `astream` and `batch`, from any thread. In a batch, the
-    threads decide which prompt gets which reply; use a function as script there.
+    threads decide which prompt gets which reply. Use a function as script there.
 
     The fakes of langchain_core do less. None records the prompts or raises a prepared error. `GenericFakeChatModel`
     takes an iterator, which threads cannot share and whose end shows as a bare `StopIteration`. `FakeListChatModel`
-    starts again silently where it should have run out.
+    starts again silently when it should have run out.
 
     Args:
-        replies: What to reply: a list of texts, with exceptions where a call should raise, and messages that call
-            tools; or a function from the text of the prompt to the reply.
+        replies: The replies: a list of texts, of exceptions that a call should raise, and of messages that call tools,
+            or a function from the text of the prompt to the reply.
         cycle: Whether to start again after the last reply of a list.
 
     Raises:

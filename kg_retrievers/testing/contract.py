@@ -60,20 +60,20 @@ METADATA = {
 class RetrieverContract(RetrieversIntegrationTests):
     """The tests that every retriever of this package passes, on top of LangChain's own.
 
-    A subclass in a test file, whose name begins with "Test", sets `retriever_class`, and overrides what does not fit.
-    Needs pytest-asyncio with `asyncio_mode = "auto"`, as LangChain's tests do.
+    A subclass in a test file, whose name begins with "Test", sets `retriever_class`, and overrides the tests that do
+    not fit. Needs pytest-asyncio with `asyncio_mode = "auto"`, as LangChain's tests do.
 
     Attributes:
         retriever_class: The class under test.
         question: A question with at least three Documents under `exact_k_fields`.
         unicode_question: A question in another script, with at least one Document.
         unknown_question: A question that names nothing in the graph.
-        unclear_question: A question that names an entity, and asks for what the graph does not hold: where a language
-            model helps, it is asked.
+        unclear_question: A question that names an entity, and asks for something that the graph does not hold. A
+            retriever with a language model asks it.
         exact_k_fields: Fields under which exactly k Documents come for k = 1, 2 and 3.
         takes_llm: Whether `from_index(index, llm=...)` gives a retriever that calls the language model.
         links_entities: Whether the retriever looks for entities in the question, so that it can find none.
-        pickles: Whether the retriever can be deep-copied and pickled; set it to False where a field of it cannot, such
+        pickles: Whether the retriever can be deep-copied and pickled. Set it to False if one of its fields cannot, such
             as an open database.
 
     Example:
@@ -96,11 +96,11 @@ class RetrieverContract(RetrieversIntegrationTests):
     # --- to override ------------------------------------------------------------------------------------------------
 
     def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
-        """Index a graph; with hashed embeddings by default."""
+        """Index a graph, by default with hashed embeddings."""
         return GraphIndex.build(graph, HashedEmbeddings())
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        """Build the retriever on an index; `fields` may hold what `from_index` takes."""
+        """Build the retriever on an index. `fields` may hold arguments of `from_index`."""
         return self.retriever_class(index, **fields)
 
     # --- what the tests use -----------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         return self.make_retriever(self.make_index(tiny_graph()), **fields)
 
     def written(self) -> str:
-        """Return what a fresh retriever finds, as text."""
+        """Return the results of a fresh retriever, as text."""
         return _written(self.build(k=3).invoke(self.question))
 
     def _build_to_pickle(self, **fields: Any) -> BaseKGRetriever:
@@ -123,7 +123,7 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor(self) -> type[BaseRetriever]:
-        """What LangChain's tests call with fields."""
+        """The class that LangChain's tests call with fields."""
         return cast(type[BaseRetriever], self.build)
 
     @property
@@ -133,7 +133,7 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     @property
     def retriever_query_example(self) -> str:
-        """What LangChain's tests ask."""
+        """The question of LangChain's tests."""
         return self.question
 
     def check_documents(self, retriever: BaseKGRetriever, documents: Sequence[Document]) -> None:
@@ -216,7 +216,7 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
     def test_same_list_of_a_copy(self, copied: Callable[[BaseKGRetriever], BaseKGRetriever]) -> None:
-        """Before and after the first question; a change of the copy leaves the retriever as it is."""
+        """Before and after the first question. A change of the copy leaves the retriever as it is."""
         retriever = self._build_to_pickle(k=3)
         early = copied(retriever)
         expected = _written(retriever.invoke(self.question))
@@ -260,7 +260,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert all(citation["triple"] in shown for citation in output["citations"])
 
     def test_workflow_can_be_interrupted_before_every_stage(self) -> None:
-        """What it has by then can be saved, and it goes on to the same list."""
+        """The state so far can be saved, and the workflow goes on to the same list."""
         retriever = self.build()
         expected = _written(retriever.invoke(self.question))
         names = [stage.name for stage in retriever.stages]
@@ -279,7 +279,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert output["reason"]
 
     async def test_chains(self) -> None:
-        """Answers, with citations of what was found and without; a model is shown the evidence."""
+        """Answers, with citations of the evidence and without. A model is shown the evidence."""
         retriever = self.build()
         documents = retriever.invoke(self.question)
         labels = documents[0].metadata["labels"]
@@ -294,7 +294,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert documents[0].page_content in model.prompts[0][0].text
 
     async def test_llama_index_gives_the_same_list(self) -> None:
-        """As nodes, sync and async, with all metadata, of which a model is shown none; its prompts have their names."""
+        """As nodes, sync and async, with all metadata, of which a model is shown none. Its prompts have their names."""
         retriever = self.build()
         bridge = as_llama_index(retriever, k=3)
         assert set(bridge.get_prompts()) == set(retriever.prompts)
@@ -326,7 +326,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         return self.build(**fields)
 
     def test_empty_graph(self) -> None:
-        """Nothing can be found in it, so that a question is refused; an error of the set-up is one of this package."""
+        """Nothing can be found in it, so that a question is refused. An error of the set-up is one of this package."""
         try:
             retriever = self.make_retriever(self.make_index(KnowledgeGraph.from_triples([])))
             documents = retriever.invoke(self.question)
@@ -369,7 +369,7 @@ class RetrieverContract(RetrieversIntegrationTests):
     # --- stages, events and prompts ---------------------------------------------------------------------------------
 
     def test_stages_are_declared(self) -> None:
-        """Names are unique, what is written is part of the state, and it ends with Documents."""
+        """Names are unique, the output is part of the state, and the last stage writes Documents."""
         retriever = self.build()
         names = [stage.name for stage in retriever.stages]
         written = [key for stage in retriever.stages for key in stage.writes]
@@ -379,7 +379,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert {"answers", "documents"} <= set(written)
 
     def test_stages_pass_on_what_a_checkpoint_can_hold(self) -> None:
-        """Each stage works on a state that went through JSON, but for its Documents."""
+        """Each stage works on a state that went through JSON, except for its Documents."""
         retriever = self.build(k=3)
         state = retriever.initial_state(self.question)
         for stage in retriever.running_stages:
@@ -392,7 +392,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert _written(state["documents"]) == _written(retriever.invoke(self.question))
 
     def test_answers_are_those_of_all_evidence_with_the_top_score(self) -> None:
-        """Best first, each once; also of what `k` leaves out, where the retriever has looked for it."""
+        """Best first, each once, with answers that `k` leaves out if the retriever has looked for them."""
         for k in (1, 3, 100):
             retriever = self.build(k=k)
             state = retriever.initial_state(self.question)
@@ -405,7 +405,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert state["answers"] == answers
 
     def test_what_is_supplied_is_not_computed(self) -> None:
-        """A stage is skipped where the caller hands in all that it writes; what a caller gives has no confidence."""
+        """A stage is skipped if the caller hands in its whole output. A caller's values have no confidence."""
         retriever = self.build(k=3)
         expected = _without_confidence(retriever.invoke(self.question))
         names = [stage.name for stage in retriever.stages]
@@ -420,7 +420,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert _without_confidence(documents) == expected
 
     def test_low_confidence_is_refused(self) -> None:
-        """Whatever proposes answers is as sure as is wanted, or states no confidence; a call may want less."""
+        """A retriever that proposes answers is as sure as is wanted, or states no confidence. A call may want less."""
         retriever = self.build(min_confidence=1.0, on_refusal="raise")
         try:
             documents = retriever.invoke(self.question)
@@ -434,7 +434,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             retriever.invoke(self.question, min_confidence=1.5)
 
     async def test_stages_are_seen_and_traced(self) -> None:
-        """One event for each stage, and everything that runs is a child of the retriever; so is a retriever it asks."""
+        """One event for each stage. Everything that runs is a child of the retriever, and so is a retriever it asks."""
         retriever = self.build()
         names = [stage.name for stage in retriever.stages]
         seen = _SeenEvents()
@@ -463,7 +463,7 @@ class RetrieverContract(RetrieversIntegrationTests):
 
 
 class _SeenEvents(BaseCallbackHandler):
-    """Keeps the stages of the retriever, without those of retrievers that it asks."""
+    """Keeps the stages of the retriever, without the stages of retrievers that it asks."""
 
     def __init__(self) -> None:
         #: The names of the stages that ran.
@@ -491,7 +491,6 @@ def _written(documents: Sequence[Document]) -> str:
 
 
 def _without_confidence(documents: Sequence[Document]) -> list[dict[str, Any]]:
-    """Return all that Documents hold but their confidence."""
     rows = [document.model_dump() for document in documents]
     for row in rows:
         del row["metadata"]["confidence"]
@@ -499,7 +498,7 @@ def _without_confidence(documents: Sequence[Document]) -> list[dict[str, Any]]:
 
 
 def _not_plain(value: Any) -> list[Any]:
-    """Return what is no plain list, dict, number, text, truth value or None; numpy's numbers are not plain."""
+    """Return values that are no plain list, dict, number, text, truth value or None. Numpy's numbers are not plain."""
     if type(value) is dict:
         return [found for item in value.items() for part in item for found in _not_plain(part)]
     if type(value) is list:

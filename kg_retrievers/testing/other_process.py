@@ -16,15 +16,15 @@ from unittest.mock import patch
 
 T = TypeVar("T")
 
-#: The most seconds that a call in the other process may take; it loads the test file first.
+#: The most seconds that a call in the other process may take. It loads the test file first.
 TIMEOUT = 300
 
 
 def call_in_other_process(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in the other process and return what it returns, or raise what it raises.
+    """Call a function in the other process, and pass on its result or exception.
 
-    The process starts with the first call and serves all later ones, so that a test run pays once for its imports;
-    with pytest-xdist there is one for each worker.
+    The process starts with the first call and serves all later ones, so that a test run pays once for its imports. With
+    pytest-xdist there is one for each worker.
 
     Args:
         function: The function. It goes there by its name, so that its module must be importable or loaded there.
@@ -38,7 +38,7 @@ def call_in_other_process(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def load_test_file(path: str, name: str) -> None:
-    """Load a test file under the name of its module in the test run, so that what it defines can be unpickled."""
+    """Load a test file under the name of its module in the test run, so that its objects can be unpickled."""
     if name in sys.modules:
         return
     spec = spec_from_file_location(name, path)

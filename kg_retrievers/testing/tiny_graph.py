@@ -1,4 +1,4 @@
-"""A graph of a few facts about films that holds what trips retrievers up."""
+"""A graph of a few facts about films, with the cases that often break retrievers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions with their answers, in the form in which models are trained on them.
+"""Prepare questions with their answers for the training of models.
 
 Questions with a graph each are trained on side by side in one graph, as parts that nothing joins.
 """
@@ -22,13 +22,13 @@ from kg_retrievers.index import GraphIndex, link_question, linker_of
 from kg_retrievers.index.question_indexes import QuestionIndexes
 from kg_retrievers.index.question_keys import with_keys
 
-#: Why a question is left out; the names of the numbers of `TrainingQuestions`.
+#: Why a question is left out, by the names of the counts of `TrainingQuestions`.
 _Reason = Literal["without_entities", "without_answers", "unreachable"]
 
 
 @dataclass(frozen=True)
 class LinkedQuestion(Question):
-    """A question whose entities are all given; none are looked for in it.
+    """A question whose entities are all given. None are looked for in it.
 
     Attributes:
         masked: The text with `MASK` in place of its entities.
@@ -44,9 +44,9 @@ class TrainingQuestion:
     Attributes:
         text: The question, by default with `MASK` in place of its entities.
         seeds: The ids of the entities that it is about.
-        answers: The ids of its answers, of those in the graph.
+        answers: The ids of its answers in the graph.
         missing: How many of its answers are not in the graph.
-        triples: The ids of its gold triples, of those in the graph.
+        triples: The ids of its gold triples in the graph.
     """
 
     text: str
@@ -58,7 +58,7 @@ class TrainingQuestion:
 
 @dataclass(frozen=True)
 class TrainingQuestions:
-    """Questions to train on, and the numbers of those that are left out.
+    """Questions to train on, and the numbers of skipped ones.
 
     Attributes:
         usable: The questions to train on, in order.
@@ -132,7 +132,7 @@ def _found(
 
 
 def _gold_triples(graph: KnowledgeGraph, question: Question) -> tuple[int, ...]:
-    """Return the ids of a question's gold triples, of those in the graph."""
+    """Return the ids of a question's gold triples in the graph."""
     ids: list[int] = []
     for head, relation, tail in question.triples:
         parts = graph.entities.find(head), graph.relations.find(relation), graph.entities.find(tail)
@@ -144,7 +144,7 @@ def _gold_triples(graph: KnowledgeGraph, question: Question) -> tuple[int, ...]:
 def link_training_question(index: GraphIndex, question: Question) -> tuple[list[str], str]:
     """Return the keys of a question's entities, and the question with `MASK` in place of them.
 
-    There are none if the question names none, or if those that are given are not in the graph.
+    There are none if the question names none, or if the given entities are not in the graph.
     """
     given = [key for key in question.seed_entities if key in index.graph.entities]
     if question.seed_entities and not given:
@@ -157,7 +157,7 @@ def link_training_question(index: GraphIndex, question: Question) -> tuple[list[
         return [], ""
 
 
-#: An index, the questions to train on over its graph, and those that say when to stop, or None.
+#: An index, the questions to train on over its graph, and the questions that decide when to stop, or None.
 TrainingSet = tuple[GraphIndex, Sequence[Question], Sequence[Question] | None]
 
 
@@ -168,7 +168,7 @@ def over_one_graph(
     validation: Sequence[Question] | None,
     embedding_cache: str | Path | None = None,
 ) -> TrainingSet:
-    """Return questions with a graph each as questions over one graph; others with keys in place of names.
+    """Return questions with a graph each as questions over one graph, and others with keys in place of names.
 
     The graphs stand side by side: the entity "a" of the first is "0/a", with its label, and nothing joins it to "1/a".
     So each question sees its own triples alone, and relations and names are embedded once. Entities are linked, and
@@ -176,9 +176,9 @@ def over_one_graph(
 
     Args:
         who: The function that was called, for messages.
-        index: The index that was given; of questions with graphs, only its embeddings are used.
-        questions: Those to train on.
-        validation: Those that say when to stop, or None.
+        index: The index that was given. For questions with graphs, only its embeddings are used.
+        questions: The questions to train on.
+        validation: The questions that decide when to stop, or None.
         embedding_cache: A file that keeps the vectors of names, for questions with graphs.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Training of any model on questions with their answers, with torch (extra `train`)."""
+"""Train any model on questions with their answers, with torch (extra `train`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Trained = TypeVar("Trained")
 def takes_presets(
     presets: Mapping[str, Mapping[str, Any]],
 ) -> Callable[[Callable[Parameters, Trained]], Callable[Parameters, Trained]]:
-    """Let a training take the settings of its `preset` where they are not given by hand.
+    """Let a training take the settings of its `preset` unless they are passed as arguments.
 
     Args:
         presets: The arguments of each preset, by its name.
@@ -76,7 +76,7 @@ def takes_presets(
 
 
 def tell_other_embeddings(who: str, index: GraphIndex, wanted: str) -> None:
-    """Warn where an index has other embeddings than those that a preset states."""
+    """Warn if an index has other embeddings than a preset states."""
     if wanted not in (name := embedding_name(index.embeddings)):
         _LOGGER.warning("%s: the preset's embeddings are %s, but the index has %s.", who, wanted, name)
 
@@ -84,13 +84,13 @@ def tell_other_embeddings(who: str, index: GraphIndex, wanted: str) -> None:
 #: The most questions that validate.
 VALIDATED = 500
 
-#: The share of the questions that validate where none are given.
+#: The share of the questions that validate if no validation is given.
 VALIDATION_SHARE = 0.1
 
 #: How many questions are embedded in one call.
 EMBEDDED_AT_ONCE = 256
 
-#: How many triples of examples are kept from one epoch to the next, about 0.5 GB; the others are made anew.
+#: How many triples of examples are kept from one epoch to the next, about 0.5 GB. Other examples are made again.
 KEPT_TRIPLES = 10_000_000
 
 Model = TypeVar("Model", bound=TrainedModel[Any])
@@ -128,7 +128,7 @@ class ModelTraining(Generic[Model]):
 class Learner(ABC, Generic[Model, Example]):
     """Learns the parameters of a model from questions."""
 
-    #: By name; they require gradients.
+    #: By name. They require gradients.
     parameters: dict[str, torch.Tensor]
     #: The class of the model that they make.
     model_class: type[Model]
@@ -140,7 +140,7 @@ class Learner(ABC, Generic[Model, Example]):
     own_entities: bool = False
     #: Whether questions are read without their entities.
     mask_entities: bool = True
-    #: What else to do if no question supervises: the end of a sentence.
+    #: A further step if no question supervises: the end of a sentence.
     advice: str
     #: The embedded questions, by text.
     embedded: dict[str, torch.Tensor]
@@ -159,7 +159,7 @@ class Learner(ABC, Generic[Model, Example]):
 
     @abstractmethod
     def embed_questions(self, texts: Sequence[str]) -> Iterable[Array]:
-        """Return what the model reads of each question."""
+        """Return the model's input for each question."""
 
     @abstractmethod
     def example(self, question: TrainingQuestion) -> Example:
@@ -171,11 +171,11 @@ class Learner(ABC, Generic[Model, Example]):
 
     @abstractmethod
     def loss(self, example: Example, rng: np.random.Generator) -> torch.Tensor:
-        """Return the loss of a question; 0, with gradients, if it supervises nothing."""
+        """Return the loss of a question, or 0, with gradients, if it supervises nothing."""
 
     @abstractmethod
     def rank(self, model: Any, example: Example) -> Array:
-        """Return the ids of entities as the model orders them, best first; `model` is on the index."""
+        """Return the ids of entities as the model orders them, best first. `model` is on the index."""
 
 
 def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
@@ -199,7 +199,7 @@ def check_arguments(
         config_class: The dataclass of the model's settings.
         index: The indexed graph.
         questions: The questions to train on.
-        validation: The questions that say when to stop, or None.
+        validation: The questions that decide when to stop, or None.
         config: The settings that were given.
 
     Raises:
@@ -218,7 +218,7 @@ def check_arguments(
 
 
 def checked_output(who: str, output: str | Path | None) -> Path | None:
-    """Return the folder for a model, which must hold none; None where nothing is saved.
+    """Return the folder for a model, which must hold none, or None if nothing is saved.
 
     Raises:
         InvalidArgumentError: If it is a file, or holds a model.
@@ -246,14 +246,14 @@ def train_on_questions(
     """Train a model on questions and their answers, and save it.
 
     Args:
-        learner: What is trained.
+        learner: The learner to train.
         questions: With answers. Entities that are not given are linked.
-        validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
+        validation: Questions that decide when to stop. By default a tenth of the others, drawn at random.
         who: The function that was called, for messages.
         max_hops: The largest distance of an answer from the question's entities.
-        output: A folder for the model, which must hold none; None to save nothing.
+        output: A folder for the model, which must hold none. None to save nothing.
         schedule: How long and how fast the model is trained.
-        facts: What the model records of its training, beside the facts that are added here; values of JSON.
+        facts: Facts that the model records of its training, in addition to the ones added here, as values of JSON.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
@@ -273,7 +273,7 @@ def train_on_questions(
         return learner.model_class(learner.config, learner.weights, **given)
 
     def validate() -> float:
-        """Return how high the answers of the validation rank."""
+        """Return the gain of the answers of the validation."""
         on_graph = model({}).on(learner.index)
         ranked = ((learner.rank(on_graph, examples.of(question)), question) for question in validating.usable)
         return float(np.mean([_gain(order, question) for order, question in ranked]))
@@ -321,7 +321,7 @@ def _split_questions(
     max_hops: int,
     seed: int,
 ) -> tuple[TrainingQuestions, TrainingQuestions]:
-    """Return the questions to train on and to validate with, at most `VALIDATED`; a single question is both."""
+    """Return the questions to train on and to validate with, at most `VALIDATED`. A single question is both."""
     own, masks = learner.own_entities, learner.mask_entities
     find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=own, mask_entities=masks)
     learned = find(questions)
@@ -362,7 +362,7 @@ def _gain(ranked: Array, question: TrainingQuestion) -> float:
 class _Examples(Generic[Example]):
     """Makes examples of questions.
 
-    Keeps the first examples that supervise, `KEPT_TRIPLES` triples in all; makes the others anew each time.
+    It keeps the first examples that supervise, `KEPT_TRIPLES` triples in all. It makes the others again each time.
 
     Attributes:
         unsupervised: The questions whose examples supervise nothing.

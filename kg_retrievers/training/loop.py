@@ -1,4 +1,4 @@
-"""The loop of a training: its schedule, its optimizers, and what it keeps on disk so that it can go on."""
+"""The loop of a training: its schedule, its optimizers, and the files with which it can go on."""
 
 from __future__ import annotations
 
@@ -33,26 +33,27 @@ Example = TypeVar("Example")
 
 @dataclass
 class Trainer(Generic[Item, Example]):
-    """Trains parameters in place, and leaves them as they were at the best validation, of equal ones the last.
+    """Train parameters in place, and restore them from the best validation, of equal ones the last.
 
-    The same arguments give the same parameters on the same machine, also where a training goes on after an
-    interruption. Torch runs on one thread, since small steps are slower on several.
+    The same arguments give the same parameters on the same machine, even if a training goes on after an interruption.
+    Torch runs on one thread, since small steps are slower on several.
 
     A subclass may override `optimizer`, `rate`, `step` and `format_score`. Validations count higher as better.
 
     Attributes:
-        parameters: What is trained, by name; the tensors require gradients.
-        items: What the model is trained on.
+        parameters: The tensors to train, by name. They require gradients.
+        items: The items to train on.
         prepare: Makes an example of an item.
-        loss: Returns the loss of a batch of examples; the second argument is what it draws from.
+        loss: Returns the loss of a batch of examples. The second argument is the random generator that it draws from.
         validate: Returns how good the parameters are, higher is better.
         schedule: How long and how fast the model is trained.
-        identity: Changes with everything that the result depends on; an unfinished training of another is refused.
-        output: A folder that keeps the training in `unfinished` after each validation, to go on from there; None to
+        identity: Changes with everything that the result depends on. An unfinished training with another identity is
+            refused.
+        output: A folder that keeps the training in `unfinished` after each validation, to go on from there. None to
             keep nothing.
         progress: Whether to show a progress bar on stderr.
-        buffers: What the training changes without gradients, by names other than those of the parameters.
-        threads: The number of threads that torch runs on; None to leave it as it is.
+        buffers: Tensors that the training changes without gradients, under other names than the parameters.
+        threads: The number of threads that torch runs on. None to leave it as it is.
     """
 
     parameters: dict[str, torch.Tensor]
@@ -68,7 +69,7 @@ class Trainer(Generic[Item, Example]):
     threads: int | None = 1
 
     def run(self) -> list[float]:
-        """Train, and return all validations; the first is the one before the training.
+        """Train, and return all validations. The first is the one before the training.
 
         Raises:
             InvalidArgumentError: If the output holds an unfinished training of something else.
@@ -96,7 +97,7 @@ class Trainer(Generic[Item, Example]):
         return state.history
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return what changes the parameters: Adam, or one with its state (`step`, `exp_avg` and `exp_avg_sq`)."""
+        """Return the optimizer of the parameters: Adam, or one with its state (`step`, `exp_avg` and `exp_avg_sq`)."""
         return torch.optim.Adam(self.parameters.values(), lr=self.schedule.learning_rate)
 
     def rate(self, step: int) -> float:
@@ -154,7 +155,7 @@ class Trainer(Generic[Item, Example]):
         save_checkpoint(self.output / UNFINISHED, UNFINISHED, config, arrays)
 
     def _restored(self, optimizer: torch.optim.Optimizer) -> TrainingState | None:
-        """Take up the training where it was interrupted; return None if there is no unfinished one."""
+        """Take up an interrupted training. Return None if there is no unfinished one."""
         if self.output is None or not is_unfinished(self.output):
             return None
         folder = self.output / UNFINISHED
@@ -183,7 +184,7 @@ class Trainer(Generic[Item, Example]):
 
 
 def _bar(*, shown: bool) -> rich.progress.Progress:
-    """Return a progress bar of the steps, with the last validation beside it."""
+    """Return a progress bar of the steps, with the last validation next to it."""
     return rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
         "validation {task.fields[score]}",
@@ -208,15 +209,15 @@ class Schedule:
     """How long and how fast a model is trained.
 
     Attributes:
-        num_examples: How many examples are looked at in all, each counted anew in every epoch.
+        num_examples: How many examples are looked at in all, each counted again in every epoch.
         validations: How often the model is validated, after equal shares of the steps.
         patience: After how many validations without a better one the training ends.
         batch_size: How many examples make one step.
-        learning_rate: The highest learning rate of Adam: at the first step, or after those of `warm_up`.
+        learning_rate: The highest learning rate of Adam: at the first step, or after the steps of `warm_up`.
         seed: The seed of all random numbers.
         warm_up: The share of the steps, the first ones, in which the learning rate rises.
         constant_rate: Whether it stays at its highest, instead of falling in a straight line.
-        max_gradient: The longest gradient (L2 norm) that counts as it is; longer ones are shortened to it.
+        max_gradient: The longest gradient (L2 norm) that counts as it is. Longer ones are shortened to it.
 
     Raises:
         InvalidArgumentError: If a value is out of range.
@@ -243,7 +244,7 @@ class Schedule:
 
 
 def stream(seed: int, purpose: Literal["split", "weights", "order", "loss"], number: int = 0) -> np.random.Generator:
-    """Return random numbers that are independent of those for another purpose or of another number."""
+    """Return random numbers that are independent of the numbers for another purpose or of another number."""
     key = (("split", "weights", "order", "loss").index(purpose), number)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
@@ -258,7 +259,7 @@ def order_of(items: int, seed: int, epoch: int) -> list[int]:
 #: The folder inside of the output that keeps an unfinished training, and the method of its checkpoint.
 UNFINISHED = "unfinished"
 
-#: What Adam keeps of each parameter.
+#: The values that Adam keeps of each parameter.
 _OF_ADAM = ("step", "exp_avg", "exp_avg_sq")
 
 

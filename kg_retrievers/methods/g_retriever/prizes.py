@@ -42,18 +42,18 @@ def prize_nodes(ranked: Array, size: int, k: int) -> Array:
 
 
 def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", "published"]) -> Array:
-    """Return the prizes of edges whose relations are ranked; all edges of a relation are tied.
+    """Return the prizes of edges whose relations are ranked. All edges of a relation are tied.
 
     "paper": k for each edge of the first relation, k - 1 for the second ... (equation 6, "edge prizes are assigned
-    similarly"). "published", as in the code: what the paper gives to the i-th is shared by all its edges, and is at
-    most `1 - STEP` of the prize before; so an edge of a frequent relation gets next to nothing.
+    similarly"). "published", as in the code: all edges of the i-th relation share its prize in the paper, and the share
+    is at most `1 - STEP` of the prize before. So an edge of a frequent relation gets next to nothing.
 
     Differs from the published code: edges are tied by the id of their relation, not by equal floating-point
     similarities, which rounding tears apart.
 
     Args:
         relations: int, shape (m): the relation of each edge.
-        ranked: int, shape (r): distinct relations, best first; those without an edge are passed over.
+        ranked: int, shape (r): distinct relations, best first. Relations without an edge are passed over.
         k: How many of them get a prize.
         rule: See above.
 
@@ -86,9 +86,9 @@ def walk_triples(
     """Return how often a random walk takes each triple, in expectation.
 
     The walk starts at a seed, each as likely as the other. At an entity it picks one of the relations there, each
-    direction apart, with a probability that goes with its weight, and then one of its triples, all as likely; so a hub
-    shares among its triples what one relation gets. It never goes straight back by the triple that it came by: that
-    share is lost.
+    direction apart, with a probability that goes with its weight, and then one of its triples, all as likely. So the
+    triples of a hub share the probability of one relation. It never goes straight back by the triple that it came by:
+    that share is lost.
 
     Cost: O(m log m + hops * m) for m triples.
 
@@ -96,13 +96,13 @@ def walk_triples(
         heads: int, shape (m): entities in 0 ... entities - 1.
         relations: int, shape (m): positions in `weights`.
         tails: int, shape (m).
-        seeds: int, shape (s): entities; repeated ones count once. From none, no triple is taken.
+        seeds: int, shape (s): entities. Repeated ones count once. From none, no triple is taken.
         weights: float, shape (relations): above 0.
-        hops: How many triples the walk takes; 0 or more.
+        hops: How many triples the walk takes, 0 or more.
         entities: The number of entities.
 
     Returns:
-        float64, shape (m): 0 or more; the sum is at most `hops`.
+        float64, shape (m): 0 or more. The sum is at most `hops`.
 
     Example:
         >>> line = np.array([0, 1]), np.array([0, 0]), np.array([1, 2])
@@ -141,14 +141,14 @@ def solve_prizes(
 
     An edge with a prize up to the cost costs the rest. One with a higher prize becomes a virtual node that is worth the
     rest, with a free edge to each end (section 5.3). A virtual node that is found is its edge again, with both ends, so
-    that what comes back may hold cycles.
+    that the result may hold cycles.
 
     Args:
         heads: int, shape (m): one end of each edge.
         tails: int, shape (m): the other end.
         node_prizes: float, shape (n): 0 or more.
         edge_prizes: float, shape (m): 0 or more.
-        cost: Of each edge; 0 or more.
+        cost: Of each edge, 0 or more.
         pruning: See `solve_pcst`.
 
     Returns:

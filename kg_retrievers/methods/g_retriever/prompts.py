@@ -1,6 +1,6 @@
-"""G-Retriever's prompts: a textual graph to an answer.
+"""G-Retriever's prompts: from a textual graph to an answer.
 
-The method is that of "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question
+The method is described in "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question
 Answering" (He et al., NeurIPS 2024, arXiv:2402.07630), section 5.4: the tables of the subgraph, then the question. The
 words and the worked example of `ANSWER_PROMPT` are our own. `ZERO_SHOT_PROMPT` is the paper's baseline of a model that
 is not tuned (appendix B.2). Its frame around the graph and the form of the answer are ours.

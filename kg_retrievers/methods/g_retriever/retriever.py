@@ -30,22 +30,22 @@ K_NODES, K_RELATIONS = 3, 5
 
 #: The paper uses 0.5 with other edge prizes. Among 0.02, 0.05 and 0.1, the least cost holds the most answers at each
 #: budget of tokens: .80 and .87 at 150 and 500 tokens on `benchmarks/own_graphs/fit`, .26 and .61 at three hops on
-#: MetaQA, where 0.1 holds .77 and .81, .22 and .32 (304 and 40 questions, none of those that are reported). The
-#: subgraphs have 40 to 57 triples in the median on MetaQA, instead of 16 to 25.
+#: MetaQA. A cost of 0.1 holds .77 and .81, .22 and .32 (304 and 40 questions, none of them among the reported ones).
+#: The subgraphs have 40 to 57 triples in the median on MetaQA, instead of 16 to 25.
 EDGE_COST = 0.02
 
 #: Ours. The most triples of a Document.
 MAX_TRIPLES = 1_000
 
-#: How many relations are ranked, since ranks are kept in checkpoints; a walk takes those beyond as the next rank.
+#: How many relations are ranked, since ranks are kept in checkpoints. A walk takes relations beyond as the next rank.
 RANKED_RELATIONS = 100
 
-#: How many triples a walk takes where `max_hops` sets no limit.
+#: How many triples a walk takes if `max_hops` sets no limit.
 LONGEST_WALK = 10
 
 #: How a walk prefers relations: the one at rank r from 0 has the weight (1 + r) ** -2. Of eight forms, by ranks and by
 #: similarities, the best compromise on 600 tuning questions: the answer recall of its first 100 triples is 1.00, 0.99
-#: and 0.72 on MetaQA's hops and 1.00 and 0.99 on PathQuestion's; the others differ by 0.08 at most.
+#: and 0.72 on MetaQA's hops and 1.00 and 0.99 on PathQuestion's. The others differ by 0.08 at most.
 PREFERENCE = 2
 
 
@@ -53,7 +53,7 @@ PREFERENCE = 2
 PAPER: Mapping[str, Any] = {
     #: Section 5.1: the whole of a graph, which each question of GraphQA has for itself.
     "scope": "graph",
-    #: Appendix B.1, WebQSP; for SceneGraphs set `k_relations` to 3 and `edge_cost` to 1.
+    #: Appendix B.1, WebQSP. For SceneGraphs set `k_relations` to 3 and `edge_cost` to 1.
     "k_nodes": 3,
     "k_relations": 5,
     "edge_cost": 0.5,
@@ -75,28 +75,28 @@ Ranked = tuple[str, Number]
 class PCSTState(RetrievalState, total=False):
     """The state of the stages."""
 
-    #: Entities that resemble the question, best first: `[[key, similarity], ...]`; none where there are seed entities.
+    #: Entities that resemble the question, best first: `[[key, similarity], ...]`. Empty if there are seed entities.
     ranked_entities: Annotated[list[Ranked], Field(description="a list of [key, similarity], best first")]
     #: Relations that resemble the question, best first: `[[relation, similarity], ...]`.
     ranked_relations: Annotated[list[Ranked], Field(description="a list of [relation, similarity], best first")]
 
 
 class PCSTRetriever(BaseNeighborhoodRetriever):
-    """Finds the connected subgraph that collects the most prizes for the question at the least cost.
+    """Find the connected subgraph that collects the most prizes at the least cost.
 
     Prizes go to the nodes and edges that resemble the question. The subgraph S maximises prizes of nodes + prizes of
     edges - `edge_cost` * |edges| (equations 7 and 8): a prize-collecting Steiner tree (PCST), found by a solver with a
-    guarantee on costs and missed prizes, see `solve_pcst`. The score is that difference, 0 or more. Further subgraphs
+    guarantee on costs and missed prizes, see `solve_pcst`. The score is this difference, 0 or more. Further subgraphs
     come from solving again without the prizes already collected, and score at most as high as the one before. Triples
     are sorted by falling prize.
 
-    Nodes: the entities of the question get `k_nodes` each; where none is looked for, those with the nearest names get
-    `k_nodes`, ... 1 (equation 6). Edges:
+    Nodes: the entities of the question get `k_nodes` each. If no entities are looked for, the entities with the nearest
+    names get `k_nodes`, ... 1 (equation 6). Edges:
 
     - `prizes="paths"` (ours): a random walk starts at the question's entities, takes `max_hops` steps and prefers
-      relations by their rank (`walk_triples`). The triple that it takes most often gets `k_relations`, others get their
-      share of that. So a triple at the end of a likely path gets more than one of the same relation elsewhere. The cost
-      falls with the highest prize left.
+      relations by their rank (`walk_triples`). The triple that it takes most often gets `k_relations`, and others get
+      their share of it. So a triple at the end of a likely path gets more than one of the same relation elsewhere. The
+      cost falls with the highest prize left.
     - "paper": `k_relations`, ... 1 for all triples of the first relation, the second ... (equation 6).
     - "published": the same, but all triples of a relation share its prize, and the cost is lowered so that one edge
       pays, as in the code published with the paper.
@@ -104,12 +104,12 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     Relations are ranked by the cosine between their words and the question without its entities.
 
     Differs from the paper: searches one big graph, by default the neighbourhood of the question's entities in it
-    (`max_hops`, `max_nodes`), where the paper has a small graph for each question; an entity alone is no evidence,
-    unless `lone_entities` is set. `preset="paper"` sets the paper's equations and its values for WebQSP; with
-    `prizes="published"` beside it, it finds what the published code finds. On a big graph, where thousands of triples
-    share a relation, that is thousands of triples.
+    (`max_hops`, `max_nodes`), while the paper has a small graph for each question. An entity alone is no evidence,
+    unless `lone_entities` is set. `preset="paper"` sets the paper's equations and its values for WebQSP. Together with
+    `prizes="published"`, it finds the same subgraphs as the published code. On a big graph, in which thousands of
+    triples share a relation, these are thousands of triples.
 
-    Cost: no call of a language model; for each subgraph O(n log n) in the n triples in scope.
+    Cost: no call of a language model, and O(n log n) per subgraph in the n triples in scope.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
@@ -137,25 +137,25 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         "zero-shot": ZERO_SHOT_PROMPT,
     }
 
-    #: What one Document holds.
+    #: The content of one Document.
     granularity: Literal["subgraph", "triple"] = "subgraph"
-    #: How the facts of a Document are written; the paper's tables by default.
+    #: How the facts of a Document are written, by default as the paper's tables.
     style: DocumentStyle = "tables"
-    #: The highest prize of an entity, and how many get one where the question names none.
+    #: The highest prize of an entity, and how many entities get one if the question names none.
     k_nodes: int = Field(default=K_NODES, ge=1)
     #: How many relations get a prize by the paper's rules. The highest prize of an edge.
     k_relations: int = Field(default=K_RELATIONS, ge=1)
-    #: What an edge costs, where the highest prize of one is `k_relations`: 0.02 gives many triples, 1 few. With
+    #: The cost of an edge, if the highest prize of one is `k_relations`: 0.02 gives many triples, 1 few. With
     #: `prizes="paths"`, the best edge left always pays.
     edge_cost: float = Field(default=EDGE_COST, gt=0, allow_inf_nan=False)
     #: The rule for the prizes of edges.
     prizes: Literal["paths", "paper", "published"] = "paths"
-    #: How a tree is pruned; see `solve_pcst`.
+    #: How a tree is pruned, see `solve_pcst`.
     pruning: Literal["strong", "gw"] = "strong"
-    #: The most triples of one subgraph: those with the highest prizes that are connected to the first. The score stays
-    #: that of the whole subgraph. Without effect on single triples.
+    #: The most triples of one subgraph: the triples with the highest prizes that are connected to the first. The score
+    #: is still the score of the whole subgraph. Without effect on single triples.
     max_triples: int = Field(default=MAX_TRIPLES, ge=1)
-    #: Whether an entity alone is evidence, where it is worth more than any edge at it costs.
+    #: Whether an entity alone is evidence, if it is worth more than any edge at it costs.
     lone_entities: bool = False
     #: The prompt for answering, with the placeholders `question` and `evidence`, or its name: "reasoned", with rules
     #: and an example, or "zero-shot", with graph and question alone as in the paper.
@@ -172,7 +172,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; ranked entities and relations must be distinct and of the graph, each with a number."""
+        """As in the base. Ranked entities and relations must be distinct and of the graph, each with a number."""
         checked = super().check_inputs(inputs)
         tables = {"ranked_entities": self.graph.entities, "ranked_relations": self.graph.relations}
         for name in tables.keys() & checked.keys():
@@ -279,7 +279,7 @@ def _ranked(table: Sequence[str], candidates: Candidates) -> list[list[Any]]:
 
 
 def _hanging_together(heads: Array, tails: Array, order: Array) -> Array:
-    """Return those of some edges that are joined to the first of them, in the same order."""
+    """Return the edges that are joined to the first of some edges, in the same order."""
     pairs = zip(heads[order].tolist(), tails[order].tolist(), strict=True)
     graph: nx.Graph[int] = nx.Graph(pairs)
     joined = nx.node_connected_component(graph, int(heads[order[0]]))

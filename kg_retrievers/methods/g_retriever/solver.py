@@ -1,14 +1,18 @@
-"""Prize-collecting Steiner trees (PCST): a connected part of a graph that is worth more than its edges cost.
+"""Find prize-collecting Steiner trees (PCST): a connected part of a graph that is worth more than its edges cost.
 
-Sources: M. Goemans, D. Williamson: A General Approximation Technique for Constrained Forest Problems. SIAM J. Comput.
-24 (1995), the growth; D. Johnson, M. Minkoff, S. Phillips: The Prize Collecting Steiner Tree Problem. SODA 2000, the
-unrooted growth and strong pruning; P. Feofiloff, C. Fernandes, C. Ferreira, J. de Pina: A Note on Johnson, Minkoff and
-Phillips' Algorithm for the Prize-Collecting Steiner Tree Problem. arXiv:1004.1437, what unrooted growth guarantees; C.
-Hegde, P. Indyk, L. Schmidt: A Fast, Adaptive Variant of the Goemans-Williamson Scheme for the Prize-Collecting Steiner
-Tree Problem. DIMACS Challenge 2014, the two halves of each edge.
+Sources:
 
-Differs from the last: a node without a prize costs nothing before the growth reaches it, so that the work goes with
-the part of the graph around the prizes, not with the graph; and ties are broken by id.
+- The growth: M. Goemans, D. Williamson: A General Approximation Technique for Constrained Forest Problems. SIAM J.
+  Comput. 24 (1995).
+- The unrooted growth and strong pruning: D. Johnson, M. Minkoff, S. Phillips: The Prize Collecting Steiner Tree
+  Problem. SODA 2000.
+- The guarantee of unrooted growth: P. Feofiloff, C. Fernandes, C. Ferreira, J. de Pina: A Note on Johnson, Minkoff and
+  Phillips' Algorithm for the Prize-Collecting Steiner Tree Problem. arXiv:1004.1437.
+- The two halves of each edge: C. Hegde, P. Indyk, L. Schmidt: A Fast, Adaptive Variant of the Goemans-Williamson Scheme
+  for the Prize-Collecting Steiner Tree Problem. DIMACS Challenge 2014.
+
+Differs from the last: a node without a prize costs nothing before the growth reaches it, so that the work depends on
+the part of the graph around the prizes, not on the whole graph. Ties are broken by id.
 """
 
 from __future__ import annotations
@@ -21,10 +25,10 @@ from kg_retrievers.algorithms.compiled import FloatPointer, Pointer, compiled, c
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 
-#: Two clusters meet where what is left of an edge is at most this share of its cost; far above what rounding leaves.
+#: Two clusters meet if the rest of an edge is at most this share of its cost. It is far above the error of rounding.
 EPSILON = 1e-9
 
-#: ... or this share of the time by then: where an edge costs next to nothing beside the prizes, rounding could put a
+#: ... or this share of the time by then: if an edge costs next to nothing compared to the prizes, rounding could put a
 #: meeting off forever.
 ROUNDING = 1e-14
 
@@ -39,7 +43,7 @@ class SteinerTree(NamedTuple):
     """A tree that was found.
 
     Attributes:
-        nodes: int64, ascending: its nodes; it may be one node.
+        nodes: int64, ascending: its nodes. It may be one node.
         edges: int64, ascending: its edges.
     """
 
@@ -58,21 +62,21 @@ def solve_pcst(
     - "gw": cost(T) + 2 * missed(T) <= 2 * (cost(F) + missed(F)) (Feofiloff et al.).
     - "strong": cost(T) + missed(T) <= 2 * (cost(F) + missed(F)), and cost(T) + missed(T) is never more than with "gw":
       both prune the same tree, and this finds its best part (Johnson, Minkoff, Phillips). Missed prizes count once
-      here, for it cuts what costs more than its prizes.
+      here, since it cuts parts that cost more than their prizes.
 
     Ties are broken by id: of the clusters, nodes first, or of the edges. With equal costs, other ids may
     find other trees, better or worse ones, for which the same holds.
 
     Cost: O(d * m log n) time for m edges, n nodes and d bits of precision (Hegde, Indyk, Schmidt), of which the part of
-    the graph that no prize reaches has only O(m + n) simple steps. Compiled at the first call; safe to call from any
+    the graph that no prize reaches has only O(m + n) simple steps. Compiled at the first call. Safe to call from any
     thread.
 
     Args:
-        heads: int, shape (m): one end of each edge; direction does not matter. Parallel edges and loops are welcome.
+        heads: int, shape (m): one end of each edge. Direction does not matter. Parallel edges and loops are welcome.
         tails: int, shape (m): the other end.
         costs: float, shape (m): 0 or more.
         prizes: float, shape (n): 0 or more.
-        pruning: How the tree is cut after the growth; see above.
+        pruning: How the tree is cut after the growth, see above.
 
     Returns:
         The tree. With "strong", it holds no smaller one that is worth more, prizes less costs. Nothing if all prizes
@@ -199,7 +203,7 @@ def _without_first(growth: _Growth, top: int) -> int:
 
 @compiled
 def _lowered(growth: _Growth, heap: int, half: int, time: float, to: float) -> int:
-    """Return the heap with an earlier time of a half; `time` is its time with all that is added above it."""
+    """Return the heap with an earlier time of a half. `time` is its time with all that is added above it."""
     if half == heap:
         growth.time[half] = to
         return heap
@@ -228,7 +232,7 @@ def _is_before(growth: _Growth, a: int, b: int) -> bool:
 
 @compiled
 def _settle(growth: _Growth, cluster: int) -> None:
-    """Move a cluster to where it belongs in the queue."""
+    """Move a cluster to its place in the queue."""
     at, size = wide(growth.position[cluster]), growth.counts[_QUEUED]
     while at > 1 and _is_before(growth, cluster, wide(growth.order[at // 2])):
         growth.order[at] = growth.order[at // 2]
@@ -248,7 +252,7 @@ def _settle(growth: _Growth, cluster: int) -> None:
 
 @compiled
 def _holder(growth: _Growth, cluster: int) -> tuple[int, float]:
-    """Return the largest cluster that holds one, and the moats below that; paths are made short on the way."""
+    """Return the largest cluster that holds one, and the moats below that. Paths are made short on the way."""
     top, total = cluster, 0.0
     while growth.parent[top]:
         total += growth.above[top]
@@ -373,7 +377,7 @@ def _unite(growth: _Growth, half: int, here: int, there: int, now: float) -> Non
 
 @compiled
 def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
-    """Let a cluster meet what is at the other end of its next edge, or go on growing."""
+    """Let a cluster meet the other end of its next edge, or go on growing."""
     half = wide(growth.heap[here])
     growth.heap[here] = _without_first(growth, half)
     e = (half - 1) // 2
@@ -395,7 +399,6 @@ def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
 
 
 def _fresh_growth(heads: Array, tails: Array, costs: Array, prizes: Array) -> _Growth:
-    """Return the arrays of a growth that has not begun."""
     n, m = len(prizes), len(heads)
     edges = [heads, tails, costs, prizes, np.zeros(n + 2, np.int64), np.empty(2 * m, np.int32)]
     halves = [*np.zeros((3, 2 * m + 1)), *np.zeros((3, 2 * m + 1), np.int32)]
@@ -407,7 +410,7 @@ def _fresh_growth(heads: Array, tails: Array, costs: Array, prizes: Array) -> _G
 
 @compiled
 def _fill_rows(heads: Array, tails: Array, n: int, indptr: Array, row: Array) -> None:
-    """Write where the halves of each of n nodes begin, in `indptr`, which is 0, and the halves."""
+    """Write the starts of the halves of each of n nodes in `indptr`, which is 0, and the halves."""
     for e in range(len(heads)):
         indptr[heads[e] + 2] += 1
         indptr[tails[e] + 2] += 1
@@ -445,7 +448,7 @@ def _grow(growth: _Growth) -> None:
 
 
 class _Tree(NamedTuple):
-    """The tree of the cluster that was awake at the end; nodes and edges have new ids."""
+    """The tree of the cluster that was awake at the end. Nodes and edges have new ids."""
 
     nodes: Array  # int64, ascending
     edges: Array  # int64, in the order in which clusters met
@@ -484,7 +487,7 @@ def _tree(growth: _Growth) -> _Tree:
 
 @compiled
 def _top_down(tree: _Tree) -> tuple[Array, Array]:
-    """Return the nodes, each after the one above it, and the edge to that; -1 at the top, which is the lowest node."""
+    """Return the nodes, each after the one above it, and the edge to that. -1 at the top, which is the lowest node."""
     count = len(tree.nodes)
     order = np.zeros(count, np.int64)
     above = np.full(count, -2, np.int64)  # -2 where not yet seen
@@ -504,7 +507,7 @@ def _top_down(tree: _Tree) -> tuple[Array, Array]:
 
 @compiled
 def _prune_strongly(costs: Array, prizes: Array, tree: _Tree) -> tuple[Array, Array]:
-    """Return which nodes and edges stay: those of the part of the tree that is worth most."""
+    """Return which nodes and edges stay: the part of the tree that is worth most."""
     order, above = _top_down(tree)
     worth = prizes[tree.nodes]  # of the best part of a tree whose top is that node
     nodes, edges = np.zeros(len(tree.nodes), np.bool_), np.zeros(len(tree.edges), np.bool_)

@@ -1,7 +1,7 @@
 """GNN-RAG's graph network, and how it is served without torch.
 
 C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
-sections 4.1 and 4.2; the network is that of the same authors' ReaRev: Adaptive Reasoning for Question Answering over
+sections 4.1 and 4.2. The network comes from the same authors' ReaRev: Adaptive Reasoning for Question Answering over
 Knowledge Graphs. Findings of EMNLP 2022, arXiv:2210.13650.
 """
 
@@ -25,12 +25,12 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import MASK, GraphIndex
 
-#: "words": each word by itself, with the index's embeddings, whatever they are. "states": the states of the tokens in
-#: their text, as in the paper; for embeddings with a method `embed_tokens`, as `local_embeddings` have. It returns an
-#: array of shape (tokens, dimension) for each text.
+#: "words": each word by itself, with any embeddings of the index. "states": the states of the tokens in their text, as
+#: in the paper. This needs embeddings with a method `embed_tokens`, such as `local_embeddings`, which returns an array
+#: of shape (tokens, dimension) for each text.
 Tokens = Literal["words", "states"]
 
-#: What stands for a text as a whole: the mean of its tokens, or the state of the first one, which language models keep
+#: The vector of a text as a whole: the mean of its tokens, or the state of the first one, which language models keep
 #: for that.
 Pooling = Literal["mean", "first"]
 
@@ -67,7 +67,7 @@ def embed_tokens(index: GraphIndex, texts: Sequence[str], tokens: Tokens) -> lis
     Args:
         index: The index whose embeddings are asked.
         texts: The texts.
-        tokens: What counts as a token.
+        tokens: The kind of tokens.
 
     Raises:
         InvalidArgumentError: If the embeddings give no such tokens.
@@ -83,12 +83,12 @@ def embed_tokens(index: GraphIndex, texts: Sequence[str], tokens: Tokens) -> lis
 
 
 def embed_relations(index: GraphIndex, tokens: Tokens, pooling: Pooling, *, reverse: bool = False) -> Array:
-    """Return the vector of each relation of a graph, float32, shape (relations, dimension), from those of its tokens.
+    """Return the vector of each relation, float32, shape (relations, dimension), from its tokens.
 
     Args:
         index: The index whose embeddings are asked.
-        tokens: What counts as a token.
-        pooling: What stands for all tokens.
+        tokens: The kind of tokens.
+        pooling: How one vector stands for all tokens.
         reverse: Whether the words are read from the last to the first.
 
     Raises:
@@ -116,9 +116,9 @@ def _embed_states(embeddings: Any, texts: Sequence[str], dimension: int) -> list
     return found
 
 
-#: Where the vectors of relations that are followed against their direction come from. "weights": a product of their
-#: own with those of the same words. "words": the same product with those of the words in reverse, as in the published
-#: code.
+#: The source of the vectors of relations that are followed against their direction. "weights": a product of their own
+#: with the vectors of the same words. "words": the same product with the vectors of the words in reverse, as in the
+#: published code.
 Inverse = Literal["weights", "words"]
 
 #: Which gate renews an instruction: one that all share, or its own, as in ReaRev (arXiv:2210.13650).
@@ -130,26 +130,27 @@ WAYS = ("", "_reverse")
 
 @checked_dataclass
 class GraphReasonerConfig:
-    """What a reasoner looks at, and its sizes.
+    """The inputs and sizes of a reasoner.
 
     Attributes:
         dimension: The length of the embeddings.
         width: The length of all vectors inside.
-        instructions: How many parts of a question are told apart (K); 3 for MetaQA in the published code.
-        layers: How many hops are reasoned over (L); 3 for MetaQA in the published code.
-        stages: How often they are, each time with instructions that the last time has changed (T); 2 for MetaQA in the
-            published code. A second stage doubled the time and found no more on training questions of MetaQA.
-        tokens: What is read of questions and relations; see `Tokens`.
-        relative: Whether a sender counts by its probability relative to that of the likeliest (ours), or by the
+        instructions: How many parts of a question are distinguished (K). 3 for MetaQA in the published code.
+        layers: How many hops are reasoned over (L). 3 for MetaQA in the published code.
+        stages: How often the hops are reasoned over, each time with instructions that the last time has changed (T). 2
+            for MetaQA in the published code. A second stage doubled the time and found no more on training questions of
+            MetaQA.
+        tokens: The tokens of questions and relations that are read, see `Tokens`.
+        relative: Whether a sender counts by its probability relative to the likeliest sender's (ours), or by the
             probability itself.
-        mask_seeds: Whether the entities of the question are never candidates, as in the published code for all sets
-            but one.
+        mask_seeds: Whether the entities of the question are never candidates, as in the published code for all sets but
+            one.
         norms: Whether the vector of an entity is divided by the root of its mean square in each layer, and attention by
             the root of `width` (ours).
-        pooling: What stands for a question, with `tokens="states"`, and for a relation as a whole.
-        inverse: Where the vectors of relations that are followed against their direction come from.
+        pooling: How one vector stands for a question, with `tokens="states"`, and for a relation as a whole.
+        inverse: The source of the vectors of relations that are followed against their direction.
         gates: Which gate renews an instruction, with `stages` above 1.
-        mask_entities: Whether the question is read without its entities, `MASK` in their place; not in the paper.
+        mask_entities: Whether the question is read without its entities, `MASK` in their place. Not in the paper.
 
     Raises:
         InvalidArgumentError: If a value is out of range, or `pooling` is "first" for tokens that are words, of which
@@ -177,7 +178,7 @@ class GraphReasonerConfig:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each weight; names with a dot are those of a `torch.nn.GRU`."""
+        """The shape of each weight. Names with a dot belong to a `torch.nn.GRU`."""
         d, parts, layers = self.width, self.instructions, self.layers
         shapes: dict[str, tuple[int, ...]] = {"token": (self.dimension, d), "token_bias": (d,)}
         if self.tokens == "words":
@@ -198,12 +199,12 @@ class GraphReasonerConfig:
 
 
 class LocalAdjacency(NamedTuple):
-    """The adjacency entries between some entities of a graph, whose ids here are their positions; see `Adjacency`.
+    """The adjacency entries between some entities of a graph, with positions as ids, see `Adjacency`.
 
     Attributes:
         indptr: int64, shape (n + 1): row v is `indptr[v]:indptr[v + 1]`.
         neighbors: int32, shape (entries): positions of the entities at the other end.
-        labels: int32, shape (entries): the labels of the graph's adjacency; equal ones stand together in a row.
+        labels: int32, shape (entries): the labels of the graph's adjacency. Equal ones stand together in a row.
     """
 
     indptr: Array
@@ -233,13 +234,13 @@ def local_adjacency(adjacency: Adjacency, nodes: Array) -> LocalAdjacency:
 def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, received: Array) -> None:
     """Add to each entity the messages of its neighbors: `received[v] += sum(weights[u] * messages[label])`.
 
-    Cost: an addition an entry, and `width` of them a distinct label at an entity whose neighbors have weights.
+    Cost: one addition per entry, and `width` additions per distinct label at an entity whose neighbors have weights.
 
     Args:
-        adjacency: The entries; `labels` are rows of `messages`.
-        weights: float32, shape (n): that of each sender.
+        adjacency: The entries. `labels` are rows of `messages`.
+        weights: float32, shape (n): the weight of each sender.
         messages: float32, shape (labels, width).
-        received: float32, shape (n, width); added to.
+        received: float32, shape (n, width). The messages are added to it.
     """
     indptr, neighbors, labels = adjacency.indptr, adjacency.neighbors, adjacency.labels
     width = messages.shape[1]
@@ -260,12 +261,12 @@ def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, re
 
 @compiled_entry
 def add_products(states: Array, weights: Array, sums: Array) -> None:
-    """Add `states @ weights` to `sums`; equal rows get equal results, which BLAS rounds by their positions.
+    """Add `states @ weights` to `sums`. Equal rows get equal results, which BLAS rounds by their positions.
 
     Args:
         states: float32, shape (n, width).
         weights: float32, shape (width, m).
-        sums: float32, shape (n, m); added to.
+        sums: float32, shape (n, m). The products are added to it.
     """
     for v in range(states.shape[0]):
         for k in range(states.shape[1]):
@@ -283,8 +284,8 @@ class Surroundings(NamedTuple):
     """The entities around the seeds of a question, by position, and the entries that join them.
 
     Attributes:
-        adjacency: The entries between them; its `labels` are positions in `labels` below, not ascending at an entity.
-        labels: int64, shape (l): the labels of the graph's adjacency that occur, those of tails first.
+        adjacency: The entries between them. Its `labels` are positions in `labels` below, not ascending at an entity.
+        labels: int64, shape (l): the labels of the graph's adjacency that occur, labels of tails first.
         distinct: The same entries, with each label once per entity.
         seeds: int64, shape (s): the positions of the seeds.
     """
@@ -317,33 +318,43 @@ class Surroundings(NamedTuple):
 
 
 class GraphReasoner(TrainedModel[GraphReasonerConfig]):
-    """A trained graph network that finds the answers among the entities around a question's; `GNNRAGRetriever` asks it.
+    """A trained graph network that finds the answers among the entities around a question's entities.
+
+    `GNNRAGRetriever` asks it.
 
     The question becomes `instructions` vectors, each a mean of its tokens with weights of attention (equations 4 to 6).
     Entities start as the sum of the relations at them (section 4.2), so that the network carries over to entities that
     it has not seen. In each of `layers`, an entity receives from each neighbour, for each instruction i and relation r,
     `relu(W r * i)`, weighed by the neighbour's probability at this point. Its new vector comes from the old one and
-    from what it received in either direction. It gives the entity's probability by a softmax over all entities, without
-    the question's own where `mask_seeds`. At first all probability is with the question's entities. With `stages` above
-    1 this is done again, with instructions that a gate has renewed by the vectors of the question's entities.
+    from the messages of either direction. It gives the entity's probability by a softmax over all entities. With
+    `mask_seeds`, the question's own entities are left out. At first all probability is with the question's entities.
+    With `stages` above 1 this is done again, with instructions that a gate has renewed by the vectors of the question's
+    entities.
 
     A triple that is followed against its direction counts as another relation, whose vector is another product of the
     same words. Each entity also sends to itself.
 
-    *Differs from the published code* by default: `relative`; in each layer the vector of an entity is divided by the
-    root of its mean square, and attention by the root of `width`, without which most trainings on questions of three
-    hops end far from the best (`norms`); without a language model, the tokens are words, read by recurrent networks of
-    torch's kind (GRU), one from each end, whose states are added to the words (`tokens`); with one, a question is the
-    mean of its tokens rather than its first one (`pooling`); inverse relations have weights of their own, rather than
-    their words in reverse (`inverse`); all instructions share one gate (`gates`); questions are read without their
-    entities (`mask_entities`); one stage. A training with `preset="paper"` has none of these differences.
+    *Differs from the published code* by default:
 
-    *Also with the preset*, the messages are computed once for each relation in the neighbourhood, not for each triple,
-    which is the same, as their products with the weights that mix them are; the first vectors count a relation at an
-    entity once, as the formula of section 4.2 does, where the code counts triples; a relation is its first token, as in
-    equation 3, where the code pools tokens by attention; an entity's triple to itself has a vector of its own; nothing
-    is dropped out in a training. The paper's other reasoners, NSM and GraftNet, are not here. For its arguments see
-    `TrainedModel`.
+    - `relative`: a sender counts by its relative probability.
+    - `norms`: in each layer the vector of an entity is divided by the root of its mean square, and attention by the
+      root of `width`. Without this, most trainings on questions of three hops end far from the best.
+    - `tokens`: without a language model, the tokens are words. Recurrent networks of torch's kind (GRU) read them, one
+      from each end, and their states are added to the words.
+    - `pooling`: with a language model, a question is the mean of its tokens rather than its first one.
+    - `inverse`: inverse relations have weights of their own, rather than their words in reverse.
+    - `gates`: all instructions share one gate.
+    - `mask_entities`: questions are read without their entities.
+    - `stages`: there is one stage.
+
+    A training with `preset="paper"` has none of these differences.
+
+    *Also with the preset*, the messages, and their products with the weights that mix them, are computed once for each
+    relation in the neighbourhood, not for each triple, which gives the same result. The first vectors count a relation
+    at an entity once, as the formula of section 4.2 does, while the code counts triples. A relation is its first token,
+    as in equation 3, while the code pools tokens by attention. An entity's triple to itself has a vector of its own.
+    Nothing is dropped out in a training. The paper's other reasoners, NSM and GraftNet, are not here. For its arguments
+    see `TrainedModel`.
     """
 
     method = "gnn-rag"
@@ -370,19 +381,22 @@ class Reasoning(ABC):
 
     @abstractmethod
     def relation_vectors(self, relations: Array, *, reverse: bool = False) -> Any:
-        """Return the vectors of relations, (relations, width); with their words in reverse if `reverse`."""
+        """Return the vectors of relations, (relations, width), with their words in reverse if `reverse`."""
 
     @abstractmethod
     def read(self, states: Any) -> tuple[Any, Any]:
-        """Return what recurrent networks from both ends say of each token, (tokens, width), and of all, (width)."""
+        """Return the recurrent networks' states of each token, (tokens, width), and of all, (width).
+
+        The networks read from both ends.
+        """
 
     @abstractmethod
     def passed(self, weights: Any, messages: Any, adjacency: LocalAdjacency) -> Any:
-        """Return what entities receive, (n, width): see `pass_messages`."""
+        """Return the messages that entities receive, (n, width): see `pass_messages`."""
 
     @abstractmethod
     def product(self, states: Any, weights: Any) -> Any:
-        """Return `states @ weights`; equal rows must be equal where the network is served."""
+        """Return `states @ weights`. Equal rows must be equal if the network is served."""
 
     @abstractmethod
     def masked(self, scores: Any, positions: Array) -> Any:
@@ -428,7 +442,7 @@ class Reasoning(ABC):
         return scores
 
     def _match_labels(self, labels: Array, along: int) -> tuple[Any, Any]:
-        """Return the vectors that entities begin with, (l, width), and those to match, (layers, l + 1, width).
+        """Return the vectors that entities begin with, (l, width), and the vectors to match, (layers, l + 1, width).
 
         The first `along` labels are of tails. The last row of the second stands for an entity itself.
         """
@@ -480,7 +494,7 @@ def _relu(values: Any) -> Any:
 class ReasonerOnGraph(Reasoning):
     """A reasoner on one graph. Safe to share between threads.
 
-    Cost: once a graph, relations * dimension * width multiplications. For a question and each layer of each stage,
+    Cost: once per graph, relations * dimension * width multiplications. For a question and each layer of each stage,
     n * width ** 2 for n entities, and width for each relation at an entity, however many triples it has.
 
     Args:
@@ -509,8 +523,8 @@ class ReasonerOnGraph(Reasoning):
             seeds: Ids of the entities that the question is about, int, shape (s), all among `nodes`.
 
         Returns:
-            float64, shape (n), in the order of `nodes`: from 0 to 1, the same for entities that look the same; they sum
-            to 1, or are 0 where no entity is left to be an answer, or the question has none.
+            float64, shape (n), in the order of `nodes`: from 0 to 1, the same for entities that look the same. They sum
+            to 1, or are 0 if no entity is left to be an answer, or if the question has none.
 
         Raises:
             StaleIndexError: If the embeddings do not fit the index.
@@ -531,7 +545,7 @@ class ReasonerOnGraph(Reasoning):
         return likely.astype(np.float64)
 
     def relation_vectors(self, relations: Array, *, reverse: bool = False) -> Array:
-        """Return the vectors of relations, computed once a graph."""
+        """Return the vectors of relations, computed once per graph."""
         if reverse not in self._vectors:
             pooled = embed_relations(self.index, self.config.tokens, self.config.pooling, reverse=reverse)
             self._vectors[reverse] = pooled @ self.parameters["token"] + self.parameters["token_bias"]
@@ -555,7 +569,7 @@ class ReasonerOnGraph(Reasoning):
         return states
 
     def passed(self, weights: Array, messages: Array, adjacency: LocalAdjacency) -> Array:
-        """Return what entities receive."""
+        """Return the messages that entities receive."""
         received = np.zeros((len(weights), messages.shape[1]), np.float32)
         pass_messages(adjacency, weights, messages, received)
         return received
@@ -572,7 +586,7 @@ class ReasonerOnGraph(Reasoning):
         return scores
 
     def softmax(self, scores: Array) -> Array:
-        """Return the probabilities; 0 for all if none has a score."""
+        """Return the probabilities, or 0 for all if none has a score."""
         if scores.max(initial=-np.inf) == -np.inf:
             return np.zeros_like(scores)
         powers = np.exp(scores - scores.max())

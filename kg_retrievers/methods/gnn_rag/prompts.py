@@ -1,9 +1,9 @@
-"""GNN-RAG's prompts by name: reasoning paths to a list of answers, without worked examples.
+"""GNN-RAG's prompts by name: from reasoning paths to a list of answers, without worked examples.
 
-Their tasks are those of "GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning" (C. Mavromatis,
-G. Karypis, arXiv:2405.20139), appendix E.4, table 13, which compares prompts A, B and C: what the paths are called, and
-how strictly a model keeps to them. The words are our own. Differs from the paper: the paths stand in a frame that is
-said to be data; each answer has a line of its own.
+Their tasks come from "GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning" (C. Mavromatis, G. Karypis,
+arXiv:2405.20139), appendix E.4, table 13, which compares prompts A, B and C. They differ in the name of the paths and
+in how strictly a model keeps to them. The words are our own. Differs from the paper: the paths stand in a frame that is
+said to be data, and each answer has a line of its own.
 """
 
 from __future__ import annotations

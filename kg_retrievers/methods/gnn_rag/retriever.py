@@ -1,4 +1,4 @@
-"""GNN-RAG's retrieval: a graph network finds candidates for the answer, shortest paths explain them.
+"""GNN-RAG's retrieval: a graph network finds candidates for the answer, and shortest paths explain them.
 
 C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139.
 """
@@ -38,7 +38,7 @@ RETRIEVAL: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "threshold": 0.95,  #: table 18: the default
         "granularity": "path",  #: section 4.3: one line for each path
-        "k": 1_000,  #: section 4.3: all paths; as many as `max_paths` allows
+        "k": 1_000,  #: section 4.3: all paths, up to `max_paths`
         "answer_prompt": PROMPTS["A"],  #: appendix E.4: prompt A, the default
     }
 }
@@ -64,39 +64,44 @@ class GNNRAGState(MaskedQuestionState, total=False):
 
 
 class GNNRAGRetriever(BaseModelRetriever):
-    """Finds likely answers with a trained graph network, and the shortest paths that lead to them.
+    """Find likely answers with a trained graph network, and the shortest paths to them.
 
     The network gives each entity around the question's entities a probability (section 4.1): see `GraphReasoner`, and
     `train_graph_reasoner` for its training. Candidates are the likeliest entities until their probabilities sum to
     `threshold`, and all others as likely as the last of them. Evidence is all shortest paths of at most `max_hops`
-    triples from each entity of the question to each candidate; paths cross triples either way, and may pass entities
-    that `max_nodes` left out. The score is the probability of the likeliest candidate, in (0, 1]; the answers are the
+    triples from each entity of the question to each candidate. Paths cross triples either way, and may pass entities
+    that `max_nodes` left out. The score is the probability of the likeliest candidate, in (0, 1]. The answers are the
     candidates.
 
     A network trained with `mask_seeds=False` may propose an entity of the question, for example as the child of a
-    parent of that entity. Paths from that entity then lead back to it: by a self-loop; else to a neighbour and back by
-    another triple; else to a neighbour and back by the same triple.
+    parent of that entity. Paths from that entity then lead back to it: by a self-loop, otherwise to a neighbour and
+    back by another triple, otherwise to a neighbour and back by the same triple.
 
     `granularity="subgraph"` makes one Document of all paths with the same relations in the same directions, so that
-    "the actors of the films of this director" is complete; "path" gives each path its own, as the paper's prompt does.
-    Two such Documents have the same score where one candidate is the best of both.
+    "the actors of the films of this director" is complete. "path" gives each path its own, as the paper's prompt does.
+    Two such Documents have the same score if one candidate is the best of both.
 
-    The details of each Document hold "entities", those of the question; "candidates", their number; "unreachable", the
-    candidates without a path; "unreachable_from", `{entity of the question: [candidate, ...]}`, the candidates that
-    only another entity of the question reaches; "more_paths", the candidates with more shortest paths than are shown;
-    "relation_path" and "paths", see `path_evidence`.
+    The details of each Document hold:
 
-    Differs from the paper: keeps at most `max_candidates` candidates, and equally likely ones together; includes the
-    candidate that crosses the threshold, as the published code does; paths keep direction and parallel triples, are
-    bounded by `max_paths`, and are merged; the default prompt has two examples. `preset="paper"` gives each path a
-    Document, and asks by the paper's prompt A; the paper's network is a matter of the model's training.
+    - "entities": the question entities
+    - "candidates": the number of candidates
+    - "unreachable": the candidates without a path
+    - "unreachable_from": `{entity of the question: [candidate, ...]}`, the candidates that only another entity of the
+      question reaches
+    - "more_paths": the candidates with more shortest paths than are shown
+    - "relation_path" and "paths": see `path_evidence`
 
-    Differs from the published code, which also includes the crossing candidate: stops at a sum of exactly `threshold`,
-    where the code goes on; takes any probability above 0, where the code drops those below (1 - `threshold`) /
-    `max_nodes`; lets an entity of the question be an answer, where the code's evaluation drops it; finds paths in the
-    same graph as candidates; leaves nothing out silently and shuffles nothing.
+    Differs from the paper: it keeps at most `max_candidates` candidates, and equally likely ones together. It includes
+    the candidate that crosses the threshold, as the published code does. Paths keep direction and parallel triples, are
+    bounded by `max_paths`, and are merged. The default prompt has two examples. `preset="paper"` gives each path a
+    Document, and asks by the paper's prompt A. The paper's network is a matter of the model's training.
 
-    Cost: no call of a language model; one search of the neighbourhood (`neighborhood`), one pass of the network over it
+    Differs from the published code, which also includes the crossing candidate: it stops at a sum of exactly
+    `threshold`, while the code goes on. It takes any probability above 0, while the code drops probabilities below
+    (1 - `threshold`) / `max_nodes`. It lets an entity of the question be an answer, while the code's evaluation drops
+    it. It finds paths in the same graph as candidates. It leaves nothing out silently and shuffles nothing.
+
+    Cost: no call of a language model, one search of the neighbourhood (`neighborhood`), one pass of the network over it
     (`ReasonerOnGraph`), and one search from each entity of the question (`shortest_paths`).
 
     Example:
@@ -119,7 +124,7 @@ class GNNRAGRetriever(BaseModelRetriever):
 
     #: The number of Documents.
     k: int = Field(default=K, ge=1, le=MAX_K)
-    #: What one Document holds: all paths with the same relations, one path, or one triple.
+    #: The content of one Document: all paths with the same relations, one path, or one triple.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "paths"
@@ -145,7 +150,7 @@ class GNNRAGRetriever(BaseModelRetriever):
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; candidates must be distinct entities of the graph, each with a probability in (0, 1]."""
+        """As in the base. Candidates must be distinct entities of the graph, each with a probability in (0, 1]."""
         checked = super().check_inputs(inputs)
         if given := checked.get("candidates"):
             known = self.graph.entities
@@ -167,7 +172,7 @@ class GNNRAGRetriever(BaseModelRetriever):
         return {"candidates": {"entities": entities, "truncated": near.truncated or count > self.max_candidates}}
 
     def _candidates_within(self, falling: Array) -> int:
-        """Return how many of some falling probabilities sum to `threshold`; equal ones are in or out together."""
+        """Return how many of some falling probabilities sum to `threshold`. Equal ones are in or out together."""
         count = 1 + int(np.searchsorted(np.cumsum(falling), self.threshold))
         return int(np.count_nonzero(falling >= falling[:count].min(initial=1)))
 
@@ -210,7 +215,7 @@ class GNNRAGRetriever(BaseModelRetriever):
 def _unreachable(
     seeds: Sequence[str], candidates: Collection[str], found: Sequence[tuple[str, str, PathsTo]]
 ) -> dict[str, Any]:
-    """Return the candidates without a path, and those that only another entity of the question reaches."""
+    """Return the candidates without a path, and candidates that only another question entity reaches."""
     pairs = {(seed, candidate) for seed, candidate, to in found if to.paths}
     reached = {candidate for _, candidate in pairs}
     others = {seed: [key for key in candidates if key in reached and (seed, key) not in pairs] for seed in seeds}

@@ -1,4 +1,4 @@
-"""All shortest paths from an entity to others, and back to itself: a bounded number of paths to each.
+"""Find all shortest paths from an entity to others, and back to itself: a bounded number of paths to each.
 
 Source: C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
 arXiv:2405.20139, section 4.3: the shortest paths from a question's entities to the candidates for an answer.
@@ -22,8 +22,8 @@ class PathIds(NamedTuple):
     """A path of n triples, each followed from its head or from its tail.
 
     Attributes:
-        entities: The ids of the n + 1 entities on it, from the seed to the target; all different, but for these two
-            where they are one.
+        entities: The ids of the n + 1 entities on it, from the seed to the target. All are different, unless the seed
+            is the target.
         triples: The ids of the n triples between them.
     """
 
@@ -36,8 +36,8 @@ class PathsTo(NamedTuple):
 
     Attributes:
         target: The id of the entity they lead to.
-        paths: Ascending by the ids of their triples, compared from the target back to the seed. None where the
-            target is further away than `max_hops`, or out of reach.
+        paths: Ascending by the ids of their triples, compared from the target back to the seed. Empty if the target is
+            further away than `max_hops`, or out of reach.
         truncated: Whether there are more than `max_paths`.
     """
 
@@ -51,22 +51,22 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
 
     Triples are followed either way. Parallel triples make different paths. A self-loop is on none to another entity.
 
-    Paths from the seed to itself, of which the paper has none, are its self-loops; else those to a neighbor and back
-    by another triple; else those to a neighbor and back by the same triple.
+    Paths from the seed to itself, of which the paper has none, are its self-loops. Without a self-loop they lead to a
+    neighbor and back by another triple, or otherwise to a neighbor and back by the same triple.
 
-    Cost: the adjacency entries of the entities up to twice as far as the farthest target, within `max_hops`, and for
-    each target at most `max_paths` + 1 paths with the adjacency entries of what lies on them, each row read once a
-    call; of the seed's row once a path to itself.
+    Cost: the adjacency entries of the entities up to twice as far as the farthest target, within `max_hops`. For each
+    target, at most `max_paths` + 1 paths with the adjacency entries of the entities on them. Each row is read once per
+    call, and the seed's row once per path to itself.
 
     Args:
         adjacency: The graph, both directions.
         seed: The id of the entity where all paths begin.
-        targets: Ids of entities, any number of them; repeated ones are answered again.
+        targets: Ids of entities, any number of them. Repeated ones are answered again.
         max_hops: The most triples of a path, 0 or more.
         max_paths: The most paths to one target, 1 or more.
 
     Returns:
-        One for each target, in the order of `targets`; none depends on the others.
+        One for each target, in the order of `targets`. None depends on the others.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -92,7 +92,7 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
 
 
 def _hops_to(adjacency: Adjacency, seed: int, targets: Array, max_hops: int) -> Array:
-    """Return the hops from the seed to the targets and to all nearer entities; -1 for what is not reached."""
+    """Return the hops from the seed to the targets and to all nearer entities, or -1 if one is not reached."""
     far = 1
     while True:
         hops = hops_from(adjacency, [seed], min(far, max_hops))
@@ -104,7 +104,7 @@ def _hops_to(adjacency: Adjacency, seed: int, targets: Array, max_hops: int) -> 
 def _paths_to(
     target: int, adjacency: Adjacency, hops: Array, most: int, rows: dict[int, list[tuple[int, int]]]
 ) -> Iterator[PathIds]:
-    """Yield the paths to the target, at least the first `most`; `rows` keeps what `_nearer` returned."""
+    """Yield the paths to the target, at least the first `most`. `rows` keeps the results of `_nearer`."""
     unfinished = [PathIds((target,), ())] if hops[target] > 0 else []
     while unfinished:
         entities, triples = unfinished.pop()

@@ -1,4 +1,4 @@
-"""Training of GNN-RAG's graph network, with torch (extra `train`).
+"""Train GNN-RAG's graph network, with torch (extra `train`).
 
 C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
 sections 4.1 and 4.2.
@@ -42,7 +42,7 @@ except ImportError as cause:
 
 
 class Example(NamedTuple):
-    """A question, the ids of the entities around its own, what joins them, and the positions of its answers."""
+    """A question, the ids of the entities around its own, the entries between them, and its answers' positions."""
 
     question: TrainingQuestion
     nodes: Array
@@ -55,8 +55,8 @@ class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
 
     Args:
         index: The indexed graph.
-        config: What the reasoner looks at, and its sizes.
-        rng: What draws the weights.
+        config: The inputs and sizes of the reasoner.
+        rng: The random generator that draws the weights.
         max_hops: How far candidates are from the question's entities.
         max_nodes: The most candidates.
     """
@@ -88,7 +88,7 @@ class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
         return embed_tokens(self.index, texts, self.config.tokens)
 
     def example(self, question: TrainingQuestion) -> Example:
-        """Return what is around the entities of a question."""
+        """Return the surroundings of a question's entities."""
         adjacency = self.index.graph.adjacency
         nodes = neighborhood(adjacency, question.seeds, max_hops=self._max_hops, max_nodes=self._max_nodes).nodes
         wanted = np.isin(nodes, question.answers)
@@ -98,7 +98,7 @@ class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
         return Example(question, nodes, around, np.flatnonzero(wanted))
 
     def size(self, example: Example) -> int:
-        """Return the number of triples, or 0 where no answer is among the candidates."""
+        """Return the number of triples, or 0 if no answer is among the candidates."""
         return len(example.around.adjacency.labels) // 2 if len(example.answers) else 0
 
     def rank(self, model: ReasonerOnGraph, example: Example) -> Array:
@@ -108,14 +108,14 @@ class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
         return ranked
 
     def loss(self, example: Example, rng: np.random.Generator) -> torch.Tensor:
-        """Return the loss of a question; 0 where no answer is among the candidates."""
+        """Return the loss of a question, or 0 if no answer is among the candidates."""
         logarithms = self.logarithms(example)
         if not len(example.answers):
             return logarithms.sum() * 0
         return -logarithms[torch.from_numpy(example.answers)].mean() - float(np.log(len(example.answers)))
 
     def logarithms(self, example: Example) -> torch.Tensor:
-        """Return the logarithms of the last probabilities, shape (n); far below 0 for what is masked."""
+        """Return the logarithms of the last probabilities, shape (n), far below 0 for masked entities."""
         tokens = self.embedded[example.question.text]
         logarithms: torch.Tensor = self.scores(tokens, example.around, len(example.nodes)).log_softmax(0)
         return logarithms
@@ -132,7 +132,7 @@ class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
         return read.view(len(states), 2, -1).sum(1), last.sum(0)
 
     def passed(self, weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjacency) -> torch.Tensor:
-        """Return what `pass_messages` adds, of which torch knows the gradients."""
+        """Return the sums of `pass_messages`, with gradients for torch."""
         rows, labels = np.repeat(np.arange(len(weights)), np.diff(adjacency.indptr)), adjacency.labels
         is_first = np.diff(rows * (1 + len(messages)) + labels, prepend=-1) != 0  # of a label at an entity
         row, label = torch.from_numpy(rows[is_first]), torch.from_numpy(labels[is_first])
@@ -154,13 +154,13 @@ class ReasonerNetwork(fit.Learner[GraphReasoner, Example], Reasoning):
 
 
 def _drawn(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
-    """Draw a weight; biases are 0. Tokens come as unit vectors, and are brought to numbers of about one half."""
+    """Draw a weight. Biases are 0. Tokens come as unit vectors, and are brought to numbers of about one half."""
     if "bias" in name:
         return torch.zeros(shape)
     return fit.drawn(shape, rng) * (shape[0] ** 0.5 if name == "token" else 1.0)
 
 
-#: How many questions a training looks at by default, each counted anew in every epoch.
+#: How many questions a training looks at by default, counted again in every epoch.
 NUM_EXAMPLES = 16_000
 
 #: If at least this share of questions has its own entity as an answer, those entities are candidates too. The share is
@@ -194,10 +194,10 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
         "norms": False,  #: nothing of ours
         "gates": "own",  #: the published code: one for each instruction
         "mask_entities": False,  #: section 4.2: the question as it is
-        "width": 50,  #: the published code, as those below
-        "instructions": 3,  #: CWQ and MetaQA; 2 for WebQSP
+        "width": 50,  #: the published code, and so are the settings below
+        "instructions": 3,  #: CWQ and MetaQA, or 2 for WebQSP
         "layers": 3,  #: table 1, and the published code
-        "stages": 2,  #: CWQ and MetaQA; 3 for WebQSP
+        "stages": 2,  #: CWQ and MetaQA, or 3 for WebQSP
         "max_nodes": 2_000,  #: appendix D: m = 2,000
         "batch_size": 8,
         "learning_rate": 5e-4,
@@ -230,29 +230,31 @@ def train_graph_reasoner(
 ) -> fit.ModelTraining[GraphReasoner]:
     """Train a graph network on questions and their answers.
 
-    The candidates are the entities within `max_hops` of those of a question, at most `max_nodes`, which
-    `GNNRAGRetriever` then takes, too. Loss: the Kullback-Leibler divergence of the last probabilities from a uniform
-    distribution over the answers among them, as in the published code; a question without one supervises nothing.
+    The candidates are the entities within `max_hops` of a question's entities, at most `max_nodes`. `GNNRAGRetriever`
+    then takes these two values, too. The loss is the Kullback-Leibler divergence of the last probabilities from a
+    uniform distribution over the answers among them, as in the published code. A question without an answer among them
+    supervises nothing.
 
-    `preset="paper"` trains the published network as the published code does: see `TRAINING`. What is given by hand
-    wins. It wants embeddings that give states of tokens, states `EMBEDDINGS`, and warns where the index has others.
+    `preset="paper"` trains the published network as the published code does: see `TRAINING`. Arguments that you pass
+    win over the preset. It wants embeddings that give states of tokens, states `EMBEDDINGS`, and warns if the index has
+    others.
 
     *Differs from the published code* by default in steps of four questions instead of eight, with a learning rate of
     0.003 that rises at first and then falls in a straight line instead of one of 0.0005 that stays. *Also with the
-    preset*, nothing is dropped out, and how high all answers stand says when to stop, rather than whether one is first.
+    preset*, nothing is dropped out, and the ranks of all answers decide when to stop, rather than whether one is first.
 
-    With `output` the training is kept there after each validation, and the same call goes on after an interruption;
-    in the end the model is saved there. The same arguments give the same model on the same machine.
+    With `output` the training is kept there after each validation, and the same call goes on after an interruption. In
+    the end the model is saved there. The same arguments give the same model on the same machine.
 
     Args:
         index: The indexed graph.
-        questions: With answers; entities that are not given are looked for. Those with a graph of their own
-            (`GraphQuestion`) are trained on over these: of the index, only the embeddings are used then.
-        validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
-        output: A folder for the model, which must hold none; by default nothing is saved.
+        questions: With answers. The linker looks for entities that are not given. Questions with a graph of their own
+            (`GraphQuestion`) are trained over these graphs, and only the embeddings of the index are used then.
+        validation: Questions that decide when to stop. By default a tenth of the others, drawn at random.
+        output: A folder for the model, which must hold none. By default nothing is saved.
         max_hops: How far candidates are from the entities.
         max_nodes: The most candidates.
-        num_examples: How many questions the training looks at, each counted anew in every epoch.
+        num_examples: How many questions the training looks at, counted again in every epoch.
         batch_size: How many questions make one step.
         learning_rate: The highest learning rate of Adam, after a twentieth of the steps (`WARM_UP`).
         validations: How often the model is validated.
@@ -262,9 +264,9 @@ def train_graph_reasoner(
         embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         constant_rate: Whether the learning rate stays at its highest.
         preset: "paper" for the settings of the paper.
-        mask_seeds: Whether the entities of a question are never candidates; None where less than `OWN_SHARE` of the
-            questions, of `LOOKED_AT` at most, have one of them as an answer.
-        **config: Further fields of `GraphReasonerConfig`, but the dimension.
+        mask_seeds: Whether the entities of a question are never candidates. None decides by the questions: they are
+            never candidates if less than `OWN_SHARE` of at most `LOOKED_AT` questions have one of them as an answer.
+        **config: Further fields of `GraphReasonerConfig`, except the dimension.
 
     Raises:
         InvalidArgumentError: If nothing can be trained on, an argument is out of range, the names of the index are in a

@@ -1,8 +1,8 @@
 """The prompt for answering from single facts that resemble the question.
 
-The method is that of "Knowledge-Augmented Language Model Prompting for Zero-Shot Knowledge Graph Question Answering"
-(Baek et al., NLRSE workshop at ACL 2023, arXiv:2306.04136): the facts, then the question. The words and
-the worked examples are our own; unlike the paper's, the prompt lets a model use nothing but the facts.
+The method is described in "Knowledge-Augmented Language Model Prompting for Zero-Shot Knowledge Graph Question
+Answering" (Baek et al., NLRSE workshop at ACL 2023, arXiv:2306.04136): the facts, then the question. The words and the
+worked examples are our own. Unlike the paper's prompt, ours lets a model use nothing but the facts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""KAPING's retrieval: the single triples around the entities of a question that resemble it most.
+"""KAPING's retrieval: find the triples around the entities of a question that resemble it most.
 
 J. Baek, A. F. Aji, A. Saffari: Knowledge-Augmented Language Model Prompting for Zero-Shot Knowledge Graph Question
 Answering. Workshop on Natural Language Reasoning and Structured Explanations (NLRSE) at ACL 2023, arXiv:2306.04136.
@@ -27,32 +27,32 @@ K = 10
 
 #: The paper takes the facts within one hop of the question's entities. With two, the facts of 150 tokens hold .74 of
 #: the answers on `benchmarks/own_graphs/fit` instead of .61, and .73 at two hops on MetaQA instead of none, but .94 at
-#: one hop instead of 1.00 (304 and 40 questions, none of those that are reported).
+#: one hop instead of 1.00 (304 and 40 questions, none of them among the reported ones).
 MAX_HOPS = 2
 
-#: Where the index lacks the vectors of triples, the first question to a whole graph embeds them: from so many on a
-#: warning is logged, and beyond so many none is made. Default embeddings take 10 s for 133,000 triples, and 2 GB for a
-#: million.
+#: If the index lacks the vectors of triples, the first question to a whole graph embeds them. From so many triples on,
+#: a warning is logged, and beyond so many none is embedded. Default embeddings take 10 s for 133,000 triples, and 2 GB
+#: for a million.
 WARNED_TRIPLES, MAX_EMBEDDED_TRIPLES = 20_000, 1_000_000
 
 
 class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
-    """Returns the triples whose words are most similar to the question, scored one by one.
+    """Return the triples whose words are most similar to the question, scored one by one.
 
     The score of a triple is the cosine between the embeddings of its words, `label relation label`, and of the whole
-    question, in [-1, 1]; see `GraphIndex.triple_similarities`. Ties keep the order of the graph. Candidates are the
-    triples within `max_hops` of the question's entities; with `scope="graph"`, all triples are, without linking: the
-    "cosine similarity" row of the comparison in SubgraphRAG (arXiv:2410.20724, table 1).
+    question, in [-1, 1]. See `GraphIndex.triple_similarities`. Ties keep the order of the graph. Candidates are the
+    triples within `max_hops` of the question's entities. With `scope="graph"`, all triples are candidates, without
+    linking. This is the "cosine similarity" row of the comparison in SubgraphRAG (arXiv:2410.20724, table 1).
 
-    Each triple is scored by itself, so that a triple on the way from the question's entity to the answer is missed
+    Each triple is scored by itself. A triple on the way from the question's entity to the answer is therefore missed
     unless it resembles the question. The method proposes no answers.
 
-    Differs from the paper: `max_hops` is 2 instead of 1; triples between two neighbours of an entity are candidates
-    too; at most `max_nodes` neighbours count; relations and names are written in words; a fact is shown with arrows.
+    Differs from the paper: `max_hops` is 2 instead of 1. Triples between two neighbours of an entity are candidates
+    too. At most `max_nodes` neighbours count. Relations and names are written in words. A fact is shown with arrows.
 
-    Cost: no call of a language model; embeds the question, and the candidates the first time they are needed, unless
-    the index was built with `triples=True`; then one product of vectors a candidate. Without these vectors, the whole
-    of a graph of `WARNED_TRIPLES` triples or more is embedded with a warning, and one of more than
+    Cost: no call of a language model. The question is embedded, and so are the candidates when they are first needed,
+    unless the index was built with `triples=True`. Then each candidate takes one product of vectors. Without these
+    vectors, the whole of a graph of `WARNED_TRIPLES` triples or more is embedded with a warning, and one of more than
     `MAX_EMBEDDED_TRIPLES` is refused.
 
     Example:
@@ -69,11 +69,11 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
 
     #: The number of Documents, each of one triple.
     k: int = Field(default=K, ge=1, le=MAX_K)
-    #: What one Document holds.
+    #: The content of one Document.
     granularity: Literal["triple"] = "triple"
     #: How the triple of a Document is written.
     style: DocumentStyle = "triples"
-    #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
+    #: How many triples a neighbour is away from the entities of the question, at most. None for any number.
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
@@ -99,7 +99,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Link the entities, unless the scope is the whole graph; then rank triples."""
+        """Link the entities, unless the scope is the whole graph. Then rank triples."""
         link = Stage("link_entities", self.link_entities, ("seed_entities",))
         rank = Stage("rank_triples", self._rank_triples, ("answers", "documents"))
         return (rank,) if self.scope == "graph" else (link, rank)

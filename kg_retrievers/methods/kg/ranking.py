@@ -1,4 +1,4 @@
-"""Ranks facts by how likely they hold the answer to a question: a logistic regression over their origins."""
+"""Rank facts by how likely they hold the answer to a question, with a logistic regression over their origins."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from kg_retrievers.graph.columns import Array
 
-#: Where a fact was found: in the facts of a reading, by a trained method, around the question's entities, or by its
-#: text, anywhere in the graph.
+#: The part that found a fact: a reading, a trained method, the search around the question's entities, or the search by
+#: text anywhere in the graph.
 Part = Literal["reading", "model", "around", "text"]
 
 #: The features of a fact, in the order of the weights:
 #:
-#: - whether the likeliest reading has it, or else the second, third or fourth,
+#: - whether the likeliest reading has it, otherwise the second, third or fourth,
 #: - whether it has an end that this reading proposes as an answer, and the logarithm of how many facts the reading has,
 #: - 1 / rank among the facts that a trained method found,
 #: - whether it is one step, or two, from the entities of the question,
@@ -37,7 +37,7 @@ class FoundFacts(NamedTuple):
     """Facts that one part found.
 
     Attributes:
-        part: Which.
+        part: The part.
         ids: The ids of the facts, int64, shape (n), the best first, each once.
         position: The position of a reading, from 1.
         holds: Whether each of its facts has an end that it proposes as an answer, shape (n).
@@ -71,7 +71,7 @@ class Candidates(NamedTuple):
 
 
 def gather(found: Sequence[FoundFacts]) -> Candidates:
-    """Return all facts that were found, each once; the columns of the cosines are 0.
+    """Return all facts that were found, each once. The columns of the cosines are 0.
 
     Args:
         found: The facts of each part, the readings first, by position.

@@ -1,8 +1,7 @@
-"""KGRetriever: answers what it reads surely, and adds the facts that most likely hold the answer otherwise.
+"""KGRetriever: return the answer of a sure reading, and the facts that most likely hold the answer otherwise.
 
-A method of this package, not on arXiv. The answer is that of SimGRAG's matcher over the readings of
-`QuestionReader`. The facts around the question's entities are as in the other methods, those near in meaning as in
-KAPING.
+A method of this package, not on arXiv. SimGRAG's matcher answers the readings of `QuestionReader`. The facts around the
+question's entities are found as in the other methods, and the facts near in meaning as in KAPING.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ EMBEDDED = 200_000
 #: How many names stand for the entities of a question without any.
 NAMES = 5
 
-#: How many equally good matches of the likeliest reading are shown, such as those of entities of one name.
+#: The most equally good matches of the likeliest reading that are shown, such as matches of entities with one name.
 TIES = 3
 
 #: The cosine of a question without an entity and a fact, or a name, below which the graph says nothing about it. A
@@ -81,30 +80,30 @@ FEWEST_TOKENS = 4
 class KGState(RetrievalState, total=False):
     """The state of the stages."""
 
-    #: What the question may ask for, the likeliest first, as `Pattern.to_dict` writes it.
+    #: The readings of the question, the likeliest first, as `Pattern.to_dict` writes them.
     readings: list[dict[str, Any]]
-    #: What the first reading gives, as metadata of Documents. Empty if it is not sure.
+    #: The matches of the first reading, as metadata of Documents. Empty if the reading is not sure.
     found: list[dict[str, Any]]
-    #: Why it gives nothing; empty if it does, or if there is none.
+    #: The reason why the first reading gives nothing. Empty if it gives something, or if there is no reading.
     why: str
 
 
 class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
-    """Finds the answer if the question is understood, and in any case the best evidence for a budget of tokens.
+    """Find the answer if the question is understood, and the best evidence for a budget of tokens.
 
     The first Document is the evidence of the likeliest reading, with its answers and confidence, if it reaches
-    `min_confidence`. Up to two more hold equally good matches, such as those of another entity of the same name. The
-    last one holds further facts, the likeliest to hold the answer first, and proposes no answers:
-    the facts of other readings, those around the entities of the question, and those whose texts are near to it
-    anywhere in the graph (up to `EVERYWHERE` facts; up to `EMBEDDED` if the question names no entity). A logistic
-    regression over their origins, fitted on other graphs, ranks them (`FEATURES`). `details["parts"]` names the origin
-    of each. Without a sure reading there is only this Document, whose confidence is that of the likeliest
-    reading; `details["why"]` says why it is not taken.
+    `min_confidence`. Up to two more hold equally good matches, such as matches of another entity with the same name.
+    The last one holds further facts, the likeliest to hold the answer first, and proposes no answers. These are the
+    facts of other readings, the facts around the entities of the question, and facts anywhere in the graph whose texts
+    are near to the question (in graphs of up to `EVERYWHERE` facts, or up to `EMBEDDED` if the question names no
+    entity). A logistic regression over their origins, fitted on other graphs, ranks them (`FEATURES`).
+    `details["parts"]` names the origin of each. Without a sure reading there is only this Document, with the confidence
+    of the likeliest reading. `details["why"]` then says why the reading is not taken.
 
     The texts of all Documents together have at most `max_tokens` tokens, unless a single fact or the table of an
     operation has more. Facts beyond are left out. The answers of a sure reading are always complete.
 
-    Cost: that of `SimGRAGRetriever`, and that of matching up to three more readings and ranking the other facts.
+    Cost: the cost of `SimGRAGRetriever`, plus matching up to three more readings and ranking the other facts.
 
     Raises:
         EntityLinkingError: If no entity is found in the question, and no fact is near to it.
@@ -123,19 +122,19 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities", "open"})
     operations: ClassVar[bool] = True
 
-    #: Reads the question, and finds what fits its readings.
+    #: Reads the question, and finds the subgraphs that fit its readings.
     matcher: SimGRAGRetriever = MADE
     #: The retriever of a trained model, whose facts join in.
     trained: BaseKGRetriever | None = None
-    #: The most tokens of all Documents together; a single fact or a table of results may have more.
+    #: The most tokens of all Documents together. A single fact or a table of results may have more.
     max_tokens: int = Field(default=MAX_TOKENS, ge=FEWEST_TOKENS, strict=True)
-    #: Counts the tokens of a text; see `verbalize`.
+    #: Counts the tokens of a text, see `verbalize`.
     count_tokens: Callable[[str], int] = approximate_tokens
-    #: The most Documents; four at most if each holds a subgraph.
+    #: The most Documents. There are at most four if each holds a subgraph.
     k: int = Field(default=K, ge=1, le=MAX_K)
     #: Always the neighbourhood of the question's entities, or the whole of a small graph.
     scope: Literal["neighborhood"] = "neighborhood"
-    #: What one Document holds.
+    #: The content of one Document.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
@@ -152,7 +151,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         Examples need a pattern, or answers that a walk reaches: see `label_examples`.
 
         Raises:
-            InvalidArgumentError: If `matcher` is given beside `llm` or `examples`, or no example can be used.
+            InvalidArgumentError: If `matcher` is given together with `llm` or `examples`, or no example can be used.
         """
         made: dict[str, Any] = {} if model is None else {"trained": trained_retriever(index, model)}
         if fields.get("matcher") is None:
@@ -199,7 +198,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return {**self.matcher.prompts, "answer": self.answer_prompt}
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
-        """Fetch what the reader, the matcher and the ranker need of a connected graph."""
+        """Fetch the part of a connected graph that the reader, the matcher and the ranker need."""
         if "readings" not in state:
             return self.matcher.part(state)
         if "found" not in state:
@@ -211,9 +210,9 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return around.holding([*keys, *(key for one in facts for key in (one.head, one.tail))], facts)
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; readings may be `Pattern`s or their dictionaries, and are read like a model's.
+        """As in the base. Readings may be `Pattern`s or their dictionaries, and are read like a model's.
 
-        Whoever gives them is sure of the first: its confidence is None.
+        A caller who gives readings is sure of the first one: its confidence is None.
         """
         if (given := inputs.get("readings")) is not None:
             if not isinstance(given, list | tuple):
@@ -268,7 +267,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return found
 
     def _further(self, state: KGState, sure: Sequence[Evidence], left: int) -> Iterator[Evidence]:
-        """Yield the facts beside the sure evidence, as one piece of evidence or one for each, within the budget."""
+        """Yield the facts beyond the sure evidence, as one piece of evidence or one for each, within the budget."""
         seeds, masked = self._entities(state, sure)
         found = list(self._found(state, sure, seeds))
         candidates = self._compared(gather(found), state["question"], masked, seeds)
@@ -297,7 +296,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             )
 
     def candidates(self, question: str) -> Candidates:
-        """Return the facts among which the evidence of a question is chosen, as they are ranked."""
+        """Return the facts among which the evidence of a question is chosen, in ranked order."""
         state: Any = self.initial_state(question)
         state |= self.stages[0].run.invoke(state)
         seeds, masked = self._entities(state, ())
@@ -313,7 +312,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return list(dict.fromkeys([*keys, *named])), masked
 
     def _found(self, state: KGState, sure: Sequence[Evidence], seeds: Sequence[str]) -> Iterator[FoundFacts]:
-        """Yield the facts that each part finds beside the sure evidence."""
+        """Yield the facts that each part finds in addition to the sure evidence."""
         question = state["question"]
         if not len(self.graph):
             return
@@ -354,7 +353,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return len(self.graph) <= (EVERYWHERE if seeds else EMBEDDED)
 
     def _fitting(self, pattern: Pattern, question: str) -> tuple[Array, Array]:
-        """Return the facts that fit a reading best, and which of them hold what it proposes as an answer.
+        """Return the facts that fit a reading best, and which of them hold a proposed answer.
 
         The last facts of a walk come first. None if something in the reading cannot be carried out.
         """

@@ -25,16 +25,16 @@ MAX_TRIPLES = 1_000
 
 
 class NeighborhoodRetriever(BaseNeighborhoodRetriever):
-    """Returns the facts within `max_hops` of the question's entities, the nearest first.
+    """Return the facts within `max_hops` of the question's entities, the nearest first.
 
-    A fact is as far away as the nearer of its two entities, plus one; its score is 1 / hops, in (0, 1]: 1 for the facts
-    of the question's entities themselves. A Document of several facts scores 1, as its nearest fact does. Facts at the
-    same distance stand in the order of the graph. The method proposes no answers.
+    A fact is as far away as the nearer of its two entities, plus one. Its score is 1 / hops, in (0, 1]. The facts of
+    the question's entities themselves score 1. A Document of several facts scores 1, as its nearest fact does. Facts at
+    the same distance stand in the order of the graph. The method proposes no answers.
 
-    `granularity="subgraph"` gives one Document with the first `max_triples` facts; "triple" gives each fact its own.
+    `granularity="subgraph"` gives one Document with the first `max_triples` facts. "triple" gives each fact its own.
     More facts, or more than `max_nodes` entities, mark the Documents as truncated.
 
-    Cost: no call of a language model; linear in the edges within `max_hops`.
+    Cost: no call of a language model, and linear in the edges within `max_hops`.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
@@ -50,13 +50,13 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
 
     #: Always the neighbourhood of the question's entities.
     scope: Literal["neighborhood"] = "neighborhood"
-    #: What one Document holds.
+    #: The content of one Document.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
     #: How many hops a fact is away from the question's entities, at most.
     max_hops: int = Field(default=MAX_HOPS, ge=1)
-    #: The most facts of one Document; without effect on single triples.
+    #: The most facts of one Document. It has no effect on single triples.
     max_triples: int = Field(default=MAX_TRIPLES, ge=1)
 
     @property

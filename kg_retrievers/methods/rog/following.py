@@ -1,4 +1,4 @@
-"""Follows relation paths from the entities of a question."""
+"""Follow relation paths from the entities of a question."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide
 
-#: The most walks at every hop; `max_paths` of them are shown.
+#: The most walks at every hop. `max_paths` of them are shown.
 MAX_WALKS = 100_000
 
-#: How a triple is crossed: from head to tail, from tail to head, or either way; as whether its label is backward.
+#: How a triple is crossed: from head to tail, from tail to head, or either way. True stands for a label that is
+#: backward.
 DIRECTIONS: dict[str, tuple[bool, ...]] = {"forward": (False,), "backward": (True,), "either": (False, True)}
 
 #: A relation path as the state holds it.
@@ -25,14 +26,14 @@ Row = Mapping[str, Any]
 
 
 class Followed(NamedTuple):
-    """What relation paths lead to.
+    """The walks that relation paths lead to.
 
     Attributes:
         paths: The walks with the scores of their relation paths, the best relation path first.
         empty: The relation paths without a walk.
         truncated: Whether a limit left walks out.
-        details: "joined": "intersection" or "union" of what the several entities of a question lead to; "widened":
-            True where walks are found only because they may return.
+        details: "joined" is "intersection" or "union" if the question has several entities, whose ends are joined so.
+            "widened" is True if walks are found only because they may return.
     """
 
     paths: list[ScoredPath]
@@ -42,7 +43,7 @@ class Followed(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """The walks along one relation path, an entry each: where it starts, what it crosses, and where it ends."""
+    """The walks along one relation path, one entry each: its start, the triples that it crosses, and its end."""
 
     row: Row
     starts: Array
@@ -56,14 +57,14 @@ def follow_relation_paths(
 ) -> Followed:
     """Return the walks along relation paths from the entities of a question.
 
-    Where the question names several entities, only walks count whose ends all of them lead to; all walks, if there is
-    no such end. Whether walks may return to where they start, `kg_retrievers.graph.pattern` decides.
+    If the question names several entities, only walks to ends that all of them lead to count. If there is no such end,
+    all walks count. `kg_retrievers.graph.pattern` decides whether walks may return to their start.
 
     Args:
         graph: The graph.
-        rows: The relation paths, best first; one with "entity" starts only from what the question names at this
-            position.
-        named: By their ids, what each name of the question may mean, in the order of its text.
+        rows: The relation paths, best first. One with "entity" starts only from the name at this position of the
+            question.
+        named: The ids of the entities that each name of the question may mean, in the order of its text.
         excluded: Whether words of the question exclude the entities that it names.
         max_paths: The most walks that are returned.
     """
@@ -79,7 +80,7 @@ def follow_relation_paths(
 
 
 def path_labels(graph: KnowledgeGraph, row: Row) -> list[list[int]]:
-    """Return for each hop of a relation path the labels that will do."""
+    """Return the accepted labels for each hop of a relation path."""
     steps = [(graph.relations.find(name), DIRECTIONS[direction]) for name, direction in row["relations"]]
     return [[label_of(relation, backward) for backward in ways] for relation, ways in steps]
 

@@ -1,4 +1,4 @@
-"""Question -> relation paths: by examples, or by the question's reading."""
+"""Propose relation paths for a question, by examples or by the question's reading."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, QuestionReader
 from kg_retrievers.questions.reading import Reading, walks_of
 
-#: How many questions of a template its relation paths are mined from.
+#: The number of questions of a template from which its relation paths are mined.
 EXAMPLES_MINED = 10
 
 
@@ -43,8 +43,8 @@ class MinedQuestion(NamedTuple):
     """A labelled question, by keys.
 
     Attributes:
-        entities: Those that it names.
-        answers: Those of its answers that the graph holds, at least one.
+        entities: The entities that it names.
+        answers: Its answers that the graph holds, at least one.
         size: How many answers it has in all.
     """
 
@@ -58,7 +58,7 @@ def read_templates(
 ) -> dict[str, list[MinedQuestion]]:
     """Return the first `EXAMPLES_MINED` examples of each template, a question without its entities.
 
-    Left out are examples that name no entity, or have no answer of the graph.
+    Examples that name no entity, or have no answer of the graph, are left out.
     """
     templates: dict[str, list[MinedQuestion]] = {}
     for part, some in index.parts(examples, _named):
@@ -84,7 +84,7 @@ def _named(examples: Sequence[Question]) -> PartRequest:
 def mine_template(index: GraphIndex, questions: Sequence[MinedQuestion], *, max_hops: int) -> list[MinedPath]:
     """Return the relation paths that answer the questions of a template, best first.
 
-    Over a connected graph, none are where more than `LEARNED_FACTS` facts are around each of the questions.
+    Over a connected graph there are none if more than `LEARNED_FACTS` facts are around each of the questions.
     """
     mined = [
         mine_relation_paths(part.graph.adjacency, [_by_ids(part.graph, one) for one in some], max_hops=max_hops)
@@ -95,7 +95,7 @@ def mine_template(index: GraphIndex, questions: Sequence[MinedQuestion], *, max_
 
 
 def _around(questions: Sequence[MinedQuestion], max_hops: int) -> PartRequest:
-    """Return what walks from the entities of questions may cross."""
+    """Return the part of the graph that walks from the entities of questions may cross."""
     keys = {key for one in questions for key in one.entities}
     answers = {key for one in questions for key in one.answers}
     return PartRequest(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
@@ -115,22 +115,23 @@ SCORE_SHARE = 0.5
 
 
 class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
-    """Takes the relation paths that answer the labelled questions nearest to a question, without a language model.
+    """Propose the relation paths that answer the nearest labelled questions, without a language model.
 
-    Questions that differ only in their entities are one template; the masked questions are compared with the index's
-    own embeddings. For each of the `NEIGHBORS` templates nearest to a question, the relation paths that lead from the
-    entities of its first questions to their answers are mined once. Whether walks may return to where they start is
-    learned for each relation path ("revisits").
+    Questions that differ only in their entities are one template. The index's own embeddings compare the masked
+    questions. For each of the `NEIGHBORS` templates nearest to a question, the relation paths that lead from the
+    entities of its first questions to their answers are mined once. For each relation path it is learned whether walks
+    may return to their start ("revisits").
 
-    The score of one is its F1, the mean over those questions of how well its ends are the answers, times closeness,
-    1 / (1 + distance of the masked questions): in (0, 1]. Its confidence is that F1 times `confidence_at` of the
-    distance. Those that cannot be followed from any entity of the question are passed over, and so are those that score
-    less than `SCORE_SHARE` of the best of the others. Not only shortest paths are tried: for one in eight questions of
-    three hops of MetaQA, the shortest path to an answer is none that was asked for.
+    The score of a relation path is its F1 times closeness, in (0, 1]. The F1 compares its ends with the answers, as a
+    mean over these questions. Closeness is 1 / (1 + distance of the masked questions). Its confidence is that F1 times
+    `confidence_at` of the distance. Relation paths that cannot be followed from any entity of the question are passed
+    over. So are relation paths that score less than `SCORE_SHARE` of the best of the others. Not only shortest paths
+    are tried: for one in eight three-hop questions of MetaQA, the shortest path to an answer is not the path that was
+    asked for.
 
     Args:
         index: The indexed graph.
-        examples: Questions with answers; their entities are linked where they are not given.
+        examples: Questions with answers. Their entities are linked if they are not given.
 
     Raises:
         InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph.
@@ -154,9 +155,10 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         self._mined: dict[tuple[int, int], list[MinedPath]] = {}
 
     def with_index(self, index: GraphIndex) -> Self:
-        """Return the same over another graph; relation paths are still mined in the graph of the examples.
+        """Return the same proposer over another graph.
 
-        Those with a relation that the other graph lacks are passed over.
+        Relation paths are still mined in the graph of the examples. Those with a relation that the other graph lacks
+        are passed over.
 
         Raises:
             ModelMismatchError: If it was indexed with other embeddings than the examples.
@@ -217,7 +219,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         return row if path.revisits is None else row | {"revisits": path.revisits}
 
     def _paths(self, template: int, max_hops: int) -> list[MinedPath]:
-        """Return the relation paths of a template with their F1, best first, of those whose relations are all here."""
+        """Return a template's relation paths whose relations are all in this graph, with their F1, best first."""
         if (template, max_hops) not in self._mined:
             mined = mine_template(self._taught, self._questions[template], max_hops=max_hops)
             self._mined[template, max_hops] = mined
@@ -238,11 +240,11 @@ Rows = list[dict[str, Any]]
 
 
 class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
-    """Proposes relation paths, in the order of `QuestionReader`.
+    """Propose relation paths, in the order of `QuestionReader`.
 
-    Those of examples are taken if they are as likely right as an example at `EXAMPLE_DISTANCE`. If not, the walks of
-    the question's reading are, unless the former are likelier. The reader asks the language model, if there is one and
-    it is not sure itself.
+    It takes the relation paths of examples if they are as likely right as an example at `EXAMPLE_DISTANCE`. If not, it
+    takes the walks of the question's reading, unless the examples' relation paths are likelier. The reader asks the
+    language model, if there is one and it is not sure itself.
 
     Args:
         index: The indexed graph.
@@ -337,5 +339,5 @@ def as_named(linker: EntityLinker, question: str, seeds: Sequence[str]) -> list[
 
 
 def _confidence(rows: Rows) -> float:
-    """Return how sure the best relation path is; 0 if there is none."""
+    """Return how sure the best relation path is, or 0 if there is none."""
     return rows[0].get("confidence", 0.0) if rows else 0.0

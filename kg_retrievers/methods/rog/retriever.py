@@ -1,4 +1,4 @@
-"""RoG's retrieval: proposes relation paths for the question and follows them through the graph.
+"""RoG's retrieval: propose relation paths for the question and follow them through the graph.
 
 L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model Reasoning.
 ICLR 2024, arXiv:2310.01061.
@@ -39,9 +39,9 @@ def _pair(step: object) -> object:
 #: A relation and how it is crossed.
 Step = Annotated[tuple[str, Literal["forward", "backward", "either"]], BeforeValidator(_pair)]
 
-#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, "revisits", whether walks may return
-#: to where they start, and "entity", the position among the names of the question from which alone it is followed.
-#: "confidence", "unplaced", "nearest" and "lacking" are those of a `Pattern`.
+#: A relation path: "relations", best first by "score" in (0, 1], "from", who proposed it, "revisits", whether walks may
+#: return to their start, and "entity", the position of the only name of the question from which it is followed.
+#: "confidence", "unplaced", "nearest" and "lacking" mean the same as in a `Pattern`.
 RelationPath = TypedDict(
     "RelationPath",
     {
@@ -80,21 +80,21 @@ K, MAX_PATHS = 10, 1_000
 
 
 class RelationPathRetriever(ReaderFields, BaseNeighborhoodRetriever):
-    """Follows the relation paths proposed for a question from its entities to the answers.
+    """Follow the relation paths proposed for a question from its entities to the answers.
 
-    Labelled examples propose the relation paths if some are near, else the words of the question, zero-shot, or a
-    language model if neither is sure: see `RelationPathProposer`. Evidence is all walks from the question's entities
-    along a relation path; the answers are the entities where they end. Whether a walk may return to where it began, or
-    cross a triple twice, is decided by `kg_retrievers.graph.pattern`: it may not if it has both a forward and a
-    backward step. "widened" in the details says that nothing was found until it might. If a question names several
-    entities, the answers are the ends that all of them lead to, or all ends if there are none such: "joined" in the
-    details says "intersection" or "union". The score is that of the relation path, in (0, 1]. "empty" lists those that
-    lead nowhere.
+    Labelled examples propose the relation paths if some are near. Otherwise the words of the question do, zero-shot, or
+    a language model if neither is sure: see `RelationPathProposer`. Evidence is all walks from the question's entities
+    along a relation path, and the answers are the ends of the walks. `kg_retrievers.graph.pattern` decides whether a
+    walk may return to its start, or cross a triple twice: it may not if it has both a forward and a backward step.
+    "widened" in the details says that nothing was found until walks were allowed to. If a question names several
+    entities, the answers are the ends that all of them lead to, or all ends if there is no such end. "joined" in the
+    details says "intersection" or "union". The score is the score of the relation path, in (0, 1]. "empty" lists the
+    relation paths that lead nowhere.
 
     Differs from the paper: the language model is not tuned. It chooses among the walks that the question's words may
     mean, and writes one only if none is meant: see `QuestionReader`. Relations have directions, crossed either way if
-    the proposal names none. All walks along a relation path are one Document (`granularity="subgraph"`; "path" gives
-    each its own, as the paper's prompt does).
+    the proposal names none. All walks along a relation path are one Document (`granularity="subgraph"`). "path" gives
+    each walk its own, as the paper's prompt does.
 
     Cost: at most six calls of a language model behind an API, mostly none or one. Following is linear in the walks, at
     most `MAX_WALKS` per hop. A template of the examples is mined when a question comes near.
@@ -117,9 +117,9 @@ class RelationPathRetriever(ReaderFields, BaseNeighborhoodRetriever):
     proposer: Runnable[Any, list[dict[str, Any]]] = MADE
     #: Always from the entities of the question.
     scope: Literal["neighborhood"] = "neighborhood"
-    #: The number of Documents; by default there are at most `beam_width`, but for relations crossed either way.
+    #: The number of Documents. By default there are at most `beam_width`, or more if relations are crossed either way.
     k: int = Field(default=K, ge=1, le=MAX_K)
-    #: What one Document holds: all paths of one relation path, one path, or one triple.
+    #: The content of one Document: all paths of one relation path, one path, or one triple.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "paths"
@@ -127,7 +127,7 @@ class RelationPathRetriever(ReaderFields, BaseNeighborhoodRetriever):
     beam_width: int = Field(default=BEAM_WIDTH, ge=1, le=100)
     #: The most relations of a relation path.
     max_hops: int = Field(default=MAX_HOPS, ge=1)
-    #: The most paths in all; the best relation paths fill it first. Entities lose surplus paths before any entity is
+    #: The most paths in all. The best relation paths fill it first. Entities lose surplus paths before any entity is
     #: dropped.
     max_paths: int = Field(default=MAX_PATHS, ge=1, le=MAX_WALKS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
@@ -145,7 +145,7 @@ class RelationPathRetriever(ReaderFields, BaseNeighborhoodRetriever):
         paths are learned from examples with answers.
 
         Raises:
-            InvalidArgumentError: If a model is given, or `proposer` beside `llm` or `examples`.
+            InvalidArgumentError: If a model is given, or `proposer` together with `llm` or `examples`.
         """
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("proposer") is None:
@@ -171,20 +171,20 @@ class RelationPathRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return proposed
 
     def part_request(self, entities: tuple[str, ...]) -> PartRequest:
-        """As in the base: what walks from the entities may cross."""
+        """As in the base: the part of the graph that walks from the entities may cross."""
         return PartRequest(entities, self.max_hops)
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
-        """The prompts of the proposer, where it has some, and the one for answering."""
+        """The prompts of the proposer, if it has some, and the one for answering."""
         return {**getattr(self.proposer, "prompts", {}), "answer": self.answer_prompt}
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; relation paths must be distinct and of relations of the graph.
+        """As in the base. Relation paths must be distinct and of relations of the graph.
 
         Each is an object with "relations", `[[relation, "forward", "backward" or "either"], ...]` or plain relations,
-        which are crossed either way, and perhaps "score", in (0, 1]; 1 divided by its rank by default. Whoever gives
-        one is sure of it: its confidence is None.
+        which are crossed either way. It may have a "score" in (0, 1], by default 1 divided by its rank. A caller who
+        gives a relation path is sure of it: its confidence is None.
         """
         checked = super().check_inputs(inputs)
         if (paths := checked.get("relation_paths")) is None:
@@ -247,7 +247,7 @@ class RelationPathRetriever(ReaderFields, BaseNeighborhoodRetriever):
         return self.results(state, evidence)
 
     def _named(self, question: str, seeds: Sequence[str]) -> list[list[int]]:
-        """Return, by their ids, what each name of a question may mean, in the order of its text."""
+        """Return the ids of the entities that each name of a question may mean, in the order of its text."""
         entities = as_named(linker_of(self.index), question, seeds)
         entities.sort(key=lambda entity: entity.start)
         return [[self.graph.entities.find(key) for key in entity.entities[: entity.best]] for entity in entities]

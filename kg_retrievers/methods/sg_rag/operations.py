@@ -1,4 +1,4 @@
-"""Reads the rows of queries as subgraphs, and applies the operation of a pattern to them."""
+"""Read the rows of queries as subgraphs, and apply the operation of a pattern to them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from kg_retrievers.questions.operations import SHOWN, bound_by, compared, operat
 #: Runs a query of the state, with the most rows that are fetched.
 RunQuery = Callable[[Mapping[str, Any], int], Rows]
 
-#: The most rows of a query, and the most of those with attributes whose facts are shown.
+#: The most rows of a query, and the most rows with attributes whose facts are shown.
 MAX_ROWS, MAX_FACTS = 100_000, 1_000
 
 #: A query, its rows, and how many queries ran before it or are it.
 Found = tuple[Mapping[str, Any], Rows, int]
 
-#: The last query of an operation, and what the operation gives.
+#: The last query of an operation, and its result.
 Operated = tuple[Mapping[str, Any], Evidence]
 
 
-#: What to do on the shell where the database and the indexed graph differ.
+#: The next step on the shell if the database and the indexed graph differ.
 INDEX_AGAIN_ON_SHELL = (
     "Index the graph of this database again, with the same --key if one was given, or name another --database."
 )
@@ -54,8 +54,8 @@ class Subgraph(NamedTuple):
 def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
     """Return the rows that hold facts.
 
-    The answers of a row stand in the column `target`, or in the first one if there is no `target`. A node is an
-    answer; a text is, in this order, the key of an end of the row's facts, the label of such ends, or any key.
+    The answers of a row stand in the column `target`, or in the first one if there is no `target`. A node is an answer.
+    A text is, in this order, the key of an end of the row's facts, the label of such ends, or any key.
 
     Raises:
         StaleIndexError: If the rows hold a fact or a node that the graph does not hold.
@@ -71,7 +71,6 @@ def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
 
 
 def _check_held(subgraphs: Sequence[Subgraph], graph: KnowledgeGraph) -> None:
-    """Check that the graph holds all facts and answers."""
     facts = dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
     keys = dict.fromkeys(key for subgraph in subgraphs for key in subgraph.answers)
     strange: Any = next((triple for triple in facts if triple not in graph), None)
@@ -104,10 +103,11 @@ def _entities(value: Any, facts: Sequence[Triple], graph: KnowledgeGraph) -> Ite
 
 
 def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: KnowledgeGraph, most: int) -> Operated | None:
-    """Apply the operation that queries state; None if nothing in the graph says what it gives.
+    """Apply the operation that queries state, or return None if the graph does not hold its result.
 
     Args:
-        queries: Queries with one "operation", run in this order until one has rows; those of each "side" by themselves.
+        queries: Queries with one "operation", run in this order until one has rows. The queries of each "side" run by
+            themselves.
         run: Runs a query. For bindings, its columns are `target` and `by`.
         graph: The graph of the database.
         most: The most rows with facts.
@@ -145,12 +145,12 @@ def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: Knowledg
 
 
 def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery, index: GraphIndex) -> Operated | None:
-    """Apply the operation of a pattern with attributes, which are those of the facts in the graph of the index.
+    """Apply the operation of a pattern with attributes, read from the facts in the graph of the index.
 
     Args:
-        queries: As of `operate`; each brings its pattern as "attributed".
+        queries: As of `operate`. Each brings its pattern as "attributed".
         run: Runs a query.
-        index: The index; of a connected graph, the part of it that the pattern needs.
+        index: The index. Of a connected graph, the part of it that the pattern needs.
 
     Raises:
         SearchBudgetError: If there are more than `MAX_ROWS` bindings.
@@ -190,7 +190,7 @@ def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery,
 
 
 class _Bound(NamedTuple):
-    """What some unknowns of a pattern are, with the ids of its facts, and the query that found it."""
+    """The values of some unknowns of a pattern, with the ids of its facts, and the query that found them."""
 
     query: Mapping[str, Any]
     pattern: Pattern
@@ -210,7 +210,7 @@ def _bound(
     some: Sequence[Mapping[str, Any]],
     names: Sequence[str] | None = None,
 ) -> _Bound:
-    """Return what unknowns are by the first query that finds something: some by name, or those of the operation."""
+    """Return the values of some unknowns by name, or of the operation, by the first query that finds something."""
     for tried, query in enumerate(some, 1):  # noqa: B007
         pattern = Pattern.from_dict(query["attributed"])
         if operation.kind != "compare":
@@ -256,7 +256,7 @@ def _columns(pattern: Pattern, rows: Rows, graph: KnowledgeGraph) -> dict[str | 
 
 
 def _pattern_of(operation: Operation, target: str) -> Pattern:
-    """Return the least pattern that has an operation: what its query finds is known by the columns alone."""
+    """Return the least pattern that has an operation. The columns alone hold the results of its query."""
     start = Unknown(target, "type")
     names = [name for name in dict.fromkeys(filter(None, (*operation.by, operation.group))) if name != target]
     triples = [(start, "relation", Unknown(name)) for name in names]
@@ -267,12 +267,12 @@ def _pattern_of(operation: Operation, target: str) -> Pattern:
 def find_around(
     queries: Sequence[Mapping[str, Any]], run: RunQuery, index: GraphIndex, k: int, most: int
 ) -> list[Evidence]:
-    """Return what an operation about whole entities gives, of the facts around them.
+    """Return the result of an operation about whole entities, from the facts around them.
 
     Args:
-        queries: Those for these facts. Of chains, those behind the first with rows are not run.
+        queries: The queries for these facts. Of chains, the queries behind the first with rows are not run.
         run: Runs a query.
-        index: The index; of a connected graph, with the facts that `run` brings.
+        index: The index. Of a connected graph, with the facts that `run` brings.
         k: The most chains.
         most: The most rows of a query.
     """
@@ -292,7 +292,7 @@ def find_around(
 def _compare(
     operation: Operation, queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: KnowledgeGraph, most: int
 ) -> Operated | None:
-    """Compare what two unknowns are, each found by queries of its own."""
+    """Compare the values of two unknowns, each found by queries of its own."""
     sides, triples, tried = list[list[int]](), dict[Triple, None](), 0
     for name in operation.by:
         of_side = [query for query in queries if query.get("side") == name]
@@ -313,7 +313,7 @@ def _compare(
 
 
 def _first_with_rows(queries: Sequence[Mapping[str, Any]], run: RunQuery, most: int) -> Found:
-    """Return the first query that has rows, else the last one."""
+    """Return the first query that has rows, otherwise the last one."""
     for tried, query in enumerate(queries, 1):  # noqa: B007
         rows = run(query, most)
         if rows.rows:
@@ -322,7 +322,7 @@ def _first_with_rows(queries: Sequence[Mapping[str, Any]], run: RunQuery, most: 
 
 
 def _bindings(rows: Rows, graph: KnowledgeGraph, names: Sequence[str], *, each: bool = False) -> Array:
-    """Return the ids of the entities in some columns of each row, (rows, columns); rows that lack one are left out.
+    """Return the ids of the entities in some columns of each row, (rows, columns). Rows that lack one are left out.
 
     Rows are there once, unless `each` row is wanted.
 

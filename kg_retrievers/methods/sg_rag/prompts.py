@@ -1,9 +1,9 @@
-"""SG-RAG's prompt: subgraphs to an answer.
+"""SG-RAG's prompt: from subgraphs to an answer.
 
-The method is that of "SG-RAG: Multi-Hop Question Answering With Large Language Models Through Knowledge Graphs"
-(A. O. M. Saleh, G. Tür, Y. Saygın, ICNLSP 2024). Its prompt for answering (section 4.2, figure 4) tells what a triple
-is and that a question is to be answered from them. The paper found that "subject, relation, object", which says which
-way a relation points, serves best. The words are our own.
+The method is described in "SG-RAG: Multi-Hop Question Answering With Large Language Models Through Knowledge Graphs"
+(A. O. M. Saleh, G. Tür, Y. Saygın, ICNLSP 2024). Its prompt for answering (section 4.2, figure 4) explains triples and
+asks to answer a question from them. The paper found that "subject, relation, object", which says which way a relation
+points, serves best. The words are our own.
 """
 
 from __future__ import annotations

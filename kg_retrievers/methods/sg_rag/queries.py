@@ -1,4 +1,4 @@
-"""The queries of the state, checks of what they name and return, and their rows."""
+"""The queries of the state, checks of the names in them and of their results, and their rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Output = TypeVar("Output")
 #: Functions whose values hold relationships if their arguments do.
 HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail")
 
-#: What to do about a query of another form.
+#: The next step after a query of another form.
 _FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
 
 
@@ -40,7 +40,7 @@ _FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as it
 class BoundQuery(TypedDict):
     """A further query of an operation: for a count that more rows than are fetched have, or for all of a share.
 
-    That for all of a share has its operation and its pattern, as "attributed", if its facts are wanted.
+    A query for all of a share has its operation and its pattern, as "attributed", if its facts are wanted.
     """
 
     query: str
@@ -56,13 +56,13 @@ class FactsQuery(BoundQuery):
     shown: str
 
 
-#: A query of the state: its text, its parameters, its writer, how sure that is, the words of the question left over,
-#: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
-#: pattern names only since nothing else is found. With an operation, its rows are bindings: see `bound_by`. "facts" is
-#: the query for their facts, "count" and "whole" are those of `BoundQuery`, and "side" says which unknown it finds for
-#: "compare"; "attributed" is the pattern, if its attributes are read. With an operation about whole entities, its rows
-#: are facts around them, and "around" is the pattern.
-#: "turned" are triples of its pattern that were turned, as they were written; "truncated" is that of a `Pattern`.
+#: A query of the state: its text, its parameters, its writer, how sure the writer is, the words of the question left
+#: over, the relations that came nearest, the example that its template is from, and whether unknowns may be entities
+#: that its pattern names only since nothing else is found. With an operation, its rows are bindings: see `bound_by`.
+#: "facts" is the query for their facts, "count" and "whole" are each a `BoundQuery`, and "side" says which unknown it
+#: finds for "compare". "attributed" is the pattern, if its attributes are read. With an operation about whole entities,
+#: its rows are facts around them, and "around" is the pattern. "turned" holds triples of its pattern that were turned,
+#: as they were written. "truncated" is as in a `Pattern`.
 CypherQuery = TypedDict(
     "CypherQuery",
     {
@@ -94,13 +94,13 @@ class CypherState(RetrievalState, total=False):
     """The state of the stages of `CypherRetriever`."""
 
     #: `[{"query": text, "parameters": {name: value}, "from": writer}, ...]`, run in this order until one has rows.
-    #: Queries of templates also have "example": `{"question": text, "distance": float}`. Those of an operation have it
-    #: as "operation", and "facts": the query that shows what it rests on.
+    #: Queries of templates also have "example": `{"question": text, "distance": float}`. Queries of an operation have
+    #: it as "operation", and "facts": the query for the facts that it rests on.
     cypher: Annotated[list[CypherQuery], Field(max_length=MAX_STATED)]
 
 
 def read_queries(cypher: object) -> Any:
-    """Return queries as the state holds them, from what `check_inputs` takes.
+    """Return queries as the state holds them, from the input of `check_inputs`.
 
     Raises:
         InvalidArgumentError: If they have another form.
@@ -143,7 +143,7 @@ def checked_executor(executor: Any) -> Executor | None:
 
 
 def cancellable(function: Callable[[Input], Output]) -> RunnableLambda[Input, Output]:
-    """Return a function that asks a database as a runnable; where its async call is cancelled, so are its queries."""
+    """Return a function that asks a database as a runnable. If its async call is cancelled, so are its queries."""
 
     async def in_background(input: Input) -> Output:
         return await await_foreign_function(function, input)
@@ -152,7 +152,9 @@ def cancellable(function: Callable[[Input], Output]) -> RunnableLambda[Input, Ou
 
 
 def checked_text(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema, *, shows_facts: bool) -> str:
-    """Check that a query only reads what the database has and, if wanted, returns facts; return the query to run.
+    """Check a query and return the query to run.
+
+    It must only read, and only use names of the database. If wanted, it must return facts.
 
     Raises:
         QuerySafetyError: If not.
@@ -217,7 +219,7 @@ class LackingRowsError(Exception):
     """The rows of a query name entities or facts that a part of a connected graph lacks."""
 
     def __init__(self, keys: Collection[str], facts: Collection[Triple]) -> None:
-        """Take what is lacking."""
+        """Take the missing entities and facts."""
         super().__init__("The rows name what the part of the graph lacks.")
         self.keys, self.facts = keys, facts
 
@@ -257,7 +259,7 @@ class RowCache:
 
 
 def _keys_in(value: Any) -> Iterator[str]:
-    """Yield the keys of nodes in a value of a row; any text may be one."""
+    """Yield the keys of nodes in a value of a row. Any text may be one."""
     if isinstance(value, EntityNode | str):
         yield value.key if isinstance(value, EntityNode) else value
     elif isinstance(value, list):

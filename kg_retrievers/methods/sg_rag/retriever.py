@@ -1,7 +1,7 @@
 """SG-RAG: a Cypher query written for the question, whose rows are subgraphs.
 
 A. O. M. Saleh, G. Tür, Y. Saygın: SG-RAG: Multi-Hop Question Answering With Large Language Models Through Knowledge
-Graphs. ICNLSP 2024 (ACL Anthology; not on arXiv).
+Graphs. ICNLSP 2024 (ACL Anthology, not on arXiv).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         #: Section 4.1: "the triplets from the same subgraph are grouped together", and each record is a subgraph.
         "ties": "break",
-        #: Section 4.1: all records that the query returns; as many as `max_rows`.
+        #: Section 4.1: all records that the query returns, up to `max_rows`.
         "k": 1000,
         #: Section 4.1: "(Subject, Relation, Object)".
         "style": "triples",
@@ -67,29 +67,31 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class CypherRetriever(ReaderFields, BaseKGRetriever):
-    """Writes a Cypher or SPARQL query for the question and runs it; its rows hold the evidence and the answers.
+    """Write a Cypher or SPARQL query for the question and run it.
 
-    The executor says which language: SPARQL for a `SparqlExecutor`, else Cypher.
+    The rows of the query hold the evidence and the answers. The executor decides the language: SPARQL for a
+    `SparqlExecutor`, otherwise Cypher.
 
-    The query comes from the template of an example that is near (`TemplateCypherWriter`), else from the pattern that
-    `QuestionReader` reads from the words of the question, or by a language model if neither is sure: see
-    `CascadeCypherWriter`. Every query must only read, whoever wrote it: see `check_read_only`. A workflow can be
-    interrupted before `run_cypher`, so that a person approves or edits `cypher`.
+    The query comes from the template of an example that is near (`TemplateCypherWriter`). Otherwise it comes from the
+    pattern that `QuestionReader` reads from the words of the question, or by a language model if neither is sure: see
+    `CascadeCypherWriter`. Every query must only read, including queries that a caller gives: see `check_read_only`. A
+    workflow can be interrupted before `run_cypher`, so that a person approves or edits `cypher`.
 
-    If a name is ambiguous, or the nearest template finds nothing, tries up to `MAX_QUERIES` queries in order until one
-    returns rows: those for the other entities, and those of the next nearest templates. In the details, "tried" says
-    how many ran, "example" whose template it was. Queries that a caller gives, or that a person puts into the state,
-    are the only ones that run. The score is 1: a subgraph fits the query or does not. Where a pattern has an operation,
-    one query returns all bindings, from which it is computed as in memory, and another the facts that it rests on.
+    If a name is ambiguous, or the nearest template finds nothing, the retriever tries up to `MAX_QUERIES` queries in
+    order until one returns rows: queries for the other entities, and queries of the next nearest templates. In the
+    details, "tried" is the number of queries that ran, and "example" the example of the template. If a caller gives
+    queries, or a person puts them into the state, only these run. The score is 1: a subgraph fits the query or does
+    not. If a pattern has an operation, one query returns all bindings, from which the operation is computed as in
+    memory. Another query returns the facts that it rests on.
 
     A row is a subgraph: the relationships and paths in it, in stored direction. Its answer stands in the column
     `target`, or in the first column if there is no `target`: a node, or the key of one.
 
-    Differs from the paper: templates come from examples with answers or patterns, not from a person; names are
-    parameters; a triple that several subgraphs share is shown once, with the first
-    of them, unless each is a Document (`preset="paper"`); "rows" of the details counts them.
+    Differs from the paper: templates come from examples with answers or patterns, not from a person. Names are
+    parameters. A triple that several subgraphs share is shown once, with the first of them, unless each is a Document
+    (`preset="paper"`). "rows" of the details counts the subgraphs.
 
-    Cost: no call of the language model, or one or two where it is asked; then one to `MAX_QUERIES` queries. Without
+    Cost: no call of the language model, or one or two if it is asked. Then one to `MAX_QUERIES` queries. Without
     `executor`, the graph is loaded into an embedded database the first time, and again in each copy of the retriever:
     6 s for 134,000 triples.
 
@@ -114,16 +116,16 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
 
     #: From `{"question", "seed_entities", "entities", "executor"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]] = MADE
-    #: Runs them, on a database that holds the indexed graph; None for that of a connected graph, or for one that is
-    #: made from the graph when needed.
+    #: Runs the queries, on a database that holds the indexed graph. None for the executor of a connected graph, or for
+    #: a database that is made from the graph when needed.
     executor: Annotated[Executor | None, PlainValidator(checked_executor)] = None
-    #: What one Document holds.
+    #: The content of one Document.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
     #: "merge": all rows are one piece of evidence, whose answers are complete. "break": each row is one.
     ties: Literal["merge", "break"] = "merge"
-    #: The most rows of a query; where there are more, the evidence is marked as truncated.
+    #: The most rows of a query. If there are more, the evidence is marked as truncated.
     max_rows: int = Field(default=LIMIT, ge=1, le=MAX_ROWS, strict=True)
     #: The most seconds that a query may take.
     timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT, strict=True)
@@ -131,7 +133,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
 
     def with_index(self, index: GraphIndex) -> Self:
-        """As in the base; the other graph is loaded into a database of its own when a query first runs.
+        """As in the base. The other graph is loaded into a database of its own when a query first runs.
 
         Raises:
             InvalidArgumentError: If `executor` is set, whose database holds this retriever's graph.
@@ -153,8 +155,8 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         the examples nearest to the question. An example needs a pattern or answers.
 
         Raises:
-            InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or `executor` beside a view
-                of a graph in a database.
+            InvalidArgumentError: If a model is given, `writer` together with `llm` or `examples`, or `executor`
+                together with a view of a graph in a database.
         """
         check_view(index, fields.get("executor"))
         super().fields_made_from(index, llm, examples, model, fields)
@@ -181,14 +183,14 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
-        """The prompts of the writer, where it has some, and the one for answering."""
+        """The prompts of the writer, if it has some, and the one for answering."""
         return {**getattr(self.writer, "prompts", {}), "answer": self.answer_prompt}
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; each query must only read, name what the database has, and return relationships.
+        """As in the base. Each query must only read, only use names of the database, and return relationships.
 
-        `cypher` is a list of `{"query", "parameters"}`, or one of them, or the text of a query. Whoever gives one is
-        sure of it: its confidence is None.
+        `cypher` is a list of `{"query", "parameters"}`, or one of them, or the text of a query. A caller who gives a
+        query is sure of it: its confidence is None.
         """
         cypher = inputs.get("cypher")
         if cypher is None:
@@ -203,7 +205,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
             return {"seed_entities": []}
 
     def _entities(self, question: str) -> list[QuestionEntity]:
-        """Return the entities that a question names; kept for the last question, since two stages ask."""
+        """Return the entities that a question names, kept for the last question, since two stages ask."""
         linker = linker_of(self.index)
         return self._cache.get("entities", (self.index, question), lambda: question_entities(linker, question))
 
@@ -219,7 +221,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         return {"question": question, "seed_entities": seeds, "entities": entities, "executor": self.database}
 
     def _written(self, cypher: object) -> dict[str, Any]:
-        """Check what a writer wrote, unless it checks its queries itself, by an attribute `checks_queries`.
+        """Check a writer's queries, unless it checks them itself, by an attribute `checks_queries`.
 
         The executor checks in any case that a query only reads.
         """
@@ -242,7 +244,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         return {**full, "query": text}
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
-        """Run the queries, each once; over a part of a connected graph, with the entities and facts of their rows."""
+        """Run the queries, each once. Over a part of a connected graph, fetch their rows' entities and facts."""
         cached = RowCache(lambda query, most: self._rows(state, query, most))
         index = self.index.holding(state.get("seed_entities") or ())
         while True:
@@ -252,7 +254,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
                 index = index.holding(lacking.keys, lacking.facts)
 
     def _answer(self, state: CypherState, run: RunQuery) -> dict[str, Any]:
-        """Run the queries in order until one has rows; where the first has an operation, all that have the same."""
+        """Run the queries in order until one has rows. If the first has an operation, run all that have the same."""
         operation = state["cypher"][0].get("operation") if state["cypher"] else None
         queries = [query for query in state["cypher"] if query.get("operation") == operation]
         evidence = (self._found if operation is None else self._operate)(state, queries, run)
@@ -279,7 +281,7 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
         return {**_without_confidence(written), "entities": [[self.graph.label(key), key] for key in seeds]}
 
     def _operate(self, state: CypherState, queries: Sequence[CypherQuery], run: RunQuery) -> list[Evidence]:
-        """Return what an operation gives as one piece of evidence; none where the graph does not say."""
+        """Return the result of an operation as one piece of evidence, or none if the graph does not say."""
         if Operation.from_dict(queries[0]["operation"]).kind in AROUND:
             told = self._details(state, queries[0])
             around = find_around(queries, run, self.index, state["k"], self.max_rows)
@@ -316,12 +318,13 @@ class CypherRetriever(ReaderFields, BaseKGRetriever):
 
     @property
     def database(self) -> Executor:
-        """The executor that runs the queries: `executor`, or that of a connected graph.
+        """The executor that runs the queries: `executor`, or the executor of a connected graph.
 
         For another graph, a database is made from it the first time.
 
         Raises:
-            InvalidArgumentError: If what reads a connected graph runs no queries, or is a view beside an `executor`.
+            InvalidArgumentError: If the reader of a connected graph runs no queries, or is a view used with an
+                `executor`.
             MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
         """
         check_view(self.index, self.executor)

@@ -1,4 +1,7 @@
-"""Question -> Cypher by patterns: of any generator, of the templates that examples give, or of the question reader."""
+"""Write Cypher for questions by patterns.
+
+The patterns come from any generator, from the templates that examples give, or from the question reader.
+"""
 
 from __future__ import annotations
 
@@ -55,13 +58,13 @@ Queries = list[dict[str, Any]]
 
 
 class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
-    """Writes the pattern of a generator as Cypher, with entities as parameters.
+    """Write the pattern of a generator as Cypher, with entities as parameters.
 
-    Replaces unknown relations and unlinked entities by the nearest ones in the graph, and leaves out unknown types. A
-    triple that can only point the other way in the graph is turned. Where a name may mean several entities, the first
-    query is for all that fit it equally well, and one query follows for each further entity. If neither the pattern nor
-    the words of the question tell whether unknowns may be entities that the pattern names (see `decide_revisits`),
-    further queries, with "widened", let them.
+    The writer replaces unknown relations and unlinked entities by the nearest ones in the graph, and leaves out unknown
+    types. A triple that can only point the other way in the graph is turned. If a name may mean several entities, the
+    first query is for all that fit it equally well, and one query follows for each further entity. If neither the
+    pattern nor the words of the question tell whether unknowns may be entities that the pattern names (see
+    `decide_revisits`), further queries, with "widened", let them.
 
     Args:
         index: The indexed graph.
@@ -71,7 +74,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         InvalidArgumentError: If `generator` is no Runnable.
     """
 
-    #: The queries come from patterns, which name only what the graph has.
+    #: The queries come from patterns, which only use names of the graph.
     checks_queries: ClassVar[bool] = True
 
     def __init__(self, index: GraphIndex, generator: PatternGenerator) -> None:
@@ -106,13 +109,13 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     def write(
         self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = (), question: str = ""
     ) -> Iterator[dict[str, Any]]:
-        """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first, then wider ones.
+        """Yield `{"query", "parameters", "from"}` for a pattern, the likeliest first, then wider ones.
 
-        They also have what the pattern says of "confidence", "unplaced", "nearest", "lacking" and "truncated", and its
-        "operation": then a query returns bindings, "facts" is the query for their facts, and "side" the unknown that it
-        finds for "compare". Names in a pattern with an operation mean the nearest ones alone, and its triples point as
-        they do unless it says otherwise; "turned" are those that can only be meant the other way round: see
-        `carried_out`.
+        They also have the pattern's "confidence", "unplaced", "nearest", "lacking" and "truncated", and its
+        "operation". With an operation, a query returns bindings, "facts" is the query for their facts, and "side" the
+        unknown that it finds for "compare". Names in a pattern with an operation mean the nearest ones alone, and its
+        triples point as they do unless it says otherwise. "turned" holds triples that can only be meant the other way
+        round: see `carried_out`.
 
         Raises:
             PatternError: If the pattern names something and the graph is empty.
@@ -210,7 +213,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
-        """Return `key_limits`; over a connected graph, of what is around the entities of the pattern.
+        """Return `key_limits`. Over a connected graph, they are of the facts around the entities of the pattern.
 
         Raises:
             SearchBudgetError: If these facts cannot be fetched, or not all of them.
@@ -265,7 +268,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                     ) from cause
 
     def _choices(self, node: Known, entities: Sequence[QuestionEntity]) -> list[list[str]]:
-        """Return the entities that a node may be, the likeliest first; those that fit equally well are one choice."""
+        """Return the entities that a node may be, the likeliest first. Those that fit equally well are one choice."""
         if node.entity is not None:
             return [[node.entity]]
         graph = self.index.graph
@@ -301,7 +304,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
 
 def _with_kinds(graph: KnowledgeGraph, pattern: Pattern) -> Pattern:
-    """Return a pattern in which facts say the kinds of unknowns, where relations such as "instance of" do so."""
+    """Return a pattern in which facts say the kinds of unknowns, if relations such as "instance of" do so."""
     if len(graph.types) or not pattern.typed:
         return pattern
     triples, untyped = list(pattern.triples), dict[Term, Term]()
@@ -322,14 +325,14 @@ def _with_kinds(graph: KnowledgeGraph, pattern: Pattern) -> Pattern:
 
 
 def _direction(pattern: Pattern) -> Literal["ignore", "respect"]:
-    """Return whether the directions of triples count: as the pattern says, else if all relations are known."""
+    """Return whether the directions of triples count: as the pattern says, otherwise if all relations are known."""
     if pattern.directed is not None:
         return "respect" if pattern.directed else "ignore"
     return "ignore" if any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples) else "respect"
 
 
 def _understanding(pattern: Pattern) -> dict[str, Any]:
-    """Return how sure a pattern is, what it leaves out, and what it was generated from, as far as it says so."""
+    """Return a pattern's confidence, the parts that it leaves out, and its source, as far as it says so."""
     said, written = ("confidence", "unplaced", "nearest", "lacking", "truncated"), pattern.to_dict()
     return {name: written[name] for name in said if name in written}
 
@@ -349,18 +352,17 @@ def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:
 
 
 class TemplateCypherWriter(PatternCypherWriter):
-    """Fills the template of the nearest example question (SG-RAG, section 4.1), and those of the next nearest ones.
+    """Fill the templates of the nearest example questions (SG-RAG, section 4.1).
 
-    The template is the pattern of an example; where it has none, the pattern of the walk whose answers come closest to
-    the example's: see `label_examples`. `ExamplePatternGenerator` finds the nearest example. Where the question differs
-    from examples only in its entities, only the templates of these are filled: if they lead nowhere, there is no
-    answer.
+    The template is the pattern of an example. If it has none, it is the pattern of the walk whose answers come closest
+    to the example's: see `label_examples`. `ExamplePatternGenerator` finds the nearest example. If the question differs
+    from examples only in its entities, only the templates of these examples are filled. If they lead nowhere, there is
+    no answer.
 
-    A query has two ranks, that of its template among the nearest different ones, and that of its entities among those
-    that the question may name: queries with the lowest sums come first, and of equal ones that of the nearest template;
-    wider queries come last.
-    "example" of each query names the example of its template, by the text of the question and its distance: see
-    `FilledExample`.
+    A query has two ranks: its template's rank among the nearest different templates, and the rank of its entities among
+    all that the question may name. Queries with the lowest sums come first. Of equal ones, the query of the nearest
+    template comes first. Wider queries come last. "example" of each query names the example of its template, by the
+    text of the question and its distance: see `FilledExample`.
 
     Args:
         index: The indexed graph.
@@ -408,9 +410,9 @@ class TemplateCypherWriter(PatternCypherWriter):
 
 
 class CascadeCypherWriter(PatternCypherWriter):
-    """Writes what `QuestionReader` reads as Cypher.
+    """Write the readings of `QuestionReader` as Cypher.
 
-    If an example is near, `TemplateCypherWriter` fills its template and those of the next nearest ones.
+    If an example is near, `TemplateCypherWriter` fills the templates of the nearest examples.
 
     Args:
         index: The indexed graph.
@@ -467,7 +469,7 @@ def _rendered(
 ) -> dict[str, Any]:
     """Return the query for the facts of a pattern, or for the bindings that an operation takes.
 
-    The query for bindings brings that for "facts", whose parameter "shown" takes the keys of some targets.
+    The query for bindings brings the query for "facts", whose parameter "shown" takes the keys of some targets.
 
     Args:
         pattern: The pattern.
@@ -503,9 +505,9 @@ def _rendered(
 def key_limits(index: GraphIndex, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
     """Return the keys that the conditions of a pattern leave, as the matcher in memory reads them.
 
-    The first are those of unknowns with a condition, or in absent triples alone, by name. The second are those of the
-    known nodes of absent triples.
-    Entities that no fact of a triple's relation holds are left out, so that few keys are left of a large graph.
+    The first are the keys of unknowns with a condition, or in absent triples alone, by name. The second are the keys of
+    the known nodes of absent triples. Entities that no fact of a triple's relation holds are left out, so that few keys
+    are left of a large graph.
 
     Args:
         index: The indexed graph.
@@ -523,7 +525,7 @@ def key_limits(index: GraphIndex, pattern: Pattern) -> tuple[dict[str, list[str]
 
 
 def _in_place(graph: KnowledgeGraph, pattern: Pattern, name: str, entities: Array) -> Array:
-    """Return the entities that an end of a fact is, for each known relation beside an unknown."""
+    """Return the entities that an end of a fact is, for each known relation next to an unknown."""
     unknown = next(node for node in pattern.nodes if isinstance(node, Unknown) and node.name == name)
     for head, relation, tail in pattern.triples:
         if isinstance(relation, Known) and unknown in (head, tail):

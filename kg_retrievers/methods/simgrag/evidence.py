@@ -24,13 +24,13 @@ from kg_retrievers.questions.possible_entities import nearest_named, nearest_onl
 #: From texts and a number k to the k nearest names of each text.
 NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
 
-#: What an entity without type adds to the distance where a type is meant.
+#: The distance that an entity without type adds if a type is meant.
 UNTYPED = 0.05
 
-#: What the type of a node does; see `SimGRAGRetriever.node_types`.
+#: The effect of a node's type, see `SimGRAGRetriever.node_types`.
 NodeTypes = Literal["distance", "candidates", "ignore"]
 
-#: What a type of a node adds to the distance, and the entities of each such type.
+#: The distance that a type of a node adds, and the entities of each such type.
 TypeCosts: TypeAlias = tuple[Array, list[Array]]
 
 
@@ -45,17 +45,17 @@ def match_query(
     nearest: bool = False,
     node_types: NodeTypes = "distance",
 ) -> MatchQuery:
-    """Return what the matcher searches for.
+    """Return the query of a pattern for the matcher.
 
     Args:
         pattern: The pattern.
         index: Finds the names nearest to the pattern's texts.
         k_nodes: How many names are candidates for a known node.
         k_relations: How many relations are candidates for a known relation.
-        k_types: How many types are candidates for the type of a node; ignored where the graph has no types.
+        k_types: How many types are candidates for the type of a node. It is ignored if the graph has no types.
         allowed: The ids of the entities that some unknowns may be, by name.
         nearest: Whether names and relations mean the nearest ones alone.
-        node_types: What the types of nodes do.
+        node_types: The effect of the types of nodes.
 
     Raises:
         PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
@@ -95,7 +95,7 @@ def _check_something_is_known(nodes: Sequence[Term], relations: Sequence[Term], 
 
 
 def _candidates(search: NearestNames, terms: Sequence[Term], k: int, index: GraphIndex) -> dict[Term, Candidates]:
-    """Return the candidates of each known term: its entity where it is pinned to one, else the nearest names."""
+    """Return the candidates of each known term: its entity if it is pinned to one, otherwise the nearest names."""
     known = [term for term in terms if isinstance(term, Known)]
     found = iter(search([term.text for term in known if term.entity is None], k))
     return {term: next(found) if term.entity is None else _pinned(term.entity, index) for term in known}
@@ -111,9 +111,9 @@ def _pinned(key: str, index: GraphIndex) -> Candidates:
 def _type_costs(
     nodes: Sequence[Term], k: int, index: GraphIndex, node_types: NodeTypes, *, only: bool
 ) -> dict[Term, TypeCosts]:
-    """Return the costs of the types nearest to each typed node; an entity without type costs nothing.
+    """Return the costs of the types nearest to each typed node. An entity without type costs nothing.
 
-    Where the nearest types alone are meant, an entity without type costs `UNTYPED`. With "candidates", unknowns are
+    If the nearest types alone are meant, an entity without type costs `UNTYPED`. With "candidates", unknowns are
     entities of these types, which cost nothing (appendix C.1).
     """
     graph = index.graph
@@ -135,7 +135,9 @@ def _type_costs(
 
 
 def pin_seeds(pattern: Pattern, seeds: Sequence[str], graph: KnowledgeGraph) -> Pattern:
-    """Return a pattern whose nodes that name a seed entity are pinned to it, whoever wrote the pattern.
+    """Return a pattern whose nodes that name a seed entity are pinned to it.
+
+    It pins the nodes of patterns of a person, of a model and of this package alike.
 
     Example:
         >>> graph = KnowledgeGraph.from_triples([("Q1", "starring", "Adams")], labels={"Q1": "Her"})
@@ -162,11 +164,11 @@ def find_widening(
 ) -> tuple[list[Match], int]:
     """Return the matches of a pattern, best first, and how many of the first are found by the wider rule alone.
 
-    Where unknowns may not be entities that the pattern names, but that is not certain, and the best match has a
-    distance above 0, matches without this rule that are nearer come first.
+    If unknowns may not be entities that the pattern names, but this rule is not certain, and the best match has a
+    distance above 0, nearer matches without this rule come first.
 
     Args:
-        find: From which nodes must be different, and the largest distance, to the matches.
+        find: A function from the nodes that must be different and the largest distance to the matches.
         revisits: Whether unknowns may be entities that the pattern names.
         max_distance: The largest distance of a match.
     """
@@ -204,7 +206,7 @@ def match_evidence(
         graph: The graph.
         pattern: The pattern.
         match: A match of it.
-        ties: Whether equal results are one; if not, the details say what each unknown is.
+        ties: Whether equal results are one. If not, the details give the value of each unknown.
         ambiguous: The texts that several entities fit equally well.
     """
     entities = dict(zip(pattern.nodes, match.entities, strict=True))
@@ -222,7 +224,7 @@ def match_evidence(
 def operation_evidence(
     graph: KnowledgeGraph, pattern: Pattern, result: Operated, *, ties: Literal["merge", "break"]
 ) -> Evidence:
-    """Return what an operation gives, with the facts of the matches that show it."""
+    """Return the result of an operation, with the facts of the matches that show it."""
     shown = [match_evidence(graph, part, match, ties=ties) for part, match in result.matches]
     entities = _named_entities(pattern, (pair for one in shown for pair in one.details["entities"]))
     return Evidence(
@@ -244,7 +246,7 @@ def operation_evidence(
 
 
 def _named_entities(pattern: Pattern, matched: Iterable[Sequence[str]]) -> list[list[str]]:
-    """Return known texts with the keys that they mean: those that matched, and those that the pattern gives itself.
+    """Return known texts with the keys that they mean: the matched keys, and the keys that the pattern gives itself.
 
     So an entity of an absent triple is among them, and one of which nothing is found.
     """
@@ -254,7 +256,7 @@ def _named_entities(pattern: Pattern, matched: Iterable[Sequence[str]]) -> list[
 
 
 def _details(graph: KnowledgeGraph, pattern: Pattern, match: Match, ties: Literal["merge", "break"]) -> dict[str, Any]:
-    """Return the distance, what each known text matched, and, of a single binding, what each unknown is."""
+    """Return the distance, the match of each known text, and, for a single binding, the value of each unknown."""
     firsts = [(node, graph.entities[int(ids[0])]) for node, ids in zip(pattern.nodes, match.entities, strict=True)]
     names = [graph.relations[relation] if relation >= 0 else None for relation in match.relations]
     relations = [(triple.relation, name) for triple, name in zip(pattern.triples, names, strict=True)]

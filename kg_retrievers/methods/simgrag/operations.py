@@ -27,14 +27,14 @@ class FindMatches(Protocol):
     """Finds the `MAX_MATCHES` nearest matches of a pattern without operation, the nearest first."""
 
     def __call__(self, part: Pattern, only: Mapping[str, Array] | None = None) -> list[Match]:
-        """Find them; `only` gives the ids of the entities that some unknowns may be, by name."""
+        """Find the matches. `only` gives the ids of the entities that some unknowns may be, by name."""
 
 
 class Bind(Protocol):
     """Finds all bindings of some unknowns of a pattern."""
 
     def __call__(self, part: Pattern, wanted: Sequence[str], *, facts: bool = False) -> tuple[Array, bool]:
-        """Return what some unknowns, by name, are together, one row for each combination, and whether a limit cut them.
+        """Return the combinations of some unknowns, by name, one row each, and whether a limit cut them.
 
         With `facts`, the ids of the facts of all triples follow in each row.
         """
@@ -56,17 +56,17 @@ class Search(NamedTuple):
 
 @dataclass(frozen=True)
 class Operated:
-    """What an operation gives, with the matches that show it.
+    """The result of an operation, with the matches that show it.
 
     Attributes:
-        value: What it gives; see `Evidence.value`.
+        value: Its result, see `Evidence.value`.
         answers: The ids of the entities that answer, the best first.
-        matches: What shows it, of a sample of the targets where there are many: patterns without operation, each with a
-            match.
+        matches: The matches that show it, of a sample of the targets if there are many: patterns without operation,
+            each with a match.
         truncated: Whether a count may be higher.
-        details: Of how many targets the facts are shown, and what else is to be said.
+        details: The number of targets whose facts are shown, and further details.
         alone: The ids of targets of a pattern without triples: they are evidence by themselves.
-        facts: The ids of facts that show it, in place of matches, of a pattern with attributes.
+        facts: The ids of facts that show it, instead of matches, for a pattern with attributes.
     """
 
     value: Any
@@ -79,7 +79,7 @@ class Operated:
 
 
 def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | None:
-    """Apply the operation of a pattern; None where nothing in the graph says what it gives.
+    """Apply the operation of a pattern, or return None if the graph does not hold its result.
 
     Args:
         pattern: The pattern.
@@ -142,7 +142,7 @@ def nearest_matches(matches: Sequence[Match]) -> list[Match]:
 
 
 def _shown(pattern: Pattern, name: str, entities: Array, search: Search) -> list[tuple[Pattern, Match]]:
-    """Return the facts of some entities that an unknown may be; none if a limit ends the search for them."""
+    """Return the facts of some entities that an unknown may be, or none if a limit ends the search for them."""
     plain = _plain(pattern)
     try:
         return [(plain, match) for match in nearest_matches(search.find(plain, {name: entities}))]
@@ -151,14 +151,14 @@ def _shown(pattern: Pattern, name: str, entities: Array, search: Search) -> list
 
 
 def _facts(pattern: Pattern, names: Sequence[str], some: Array, search: Search) -> tuple[int, ...]:
-    """Return the ids of the facts around some of what an unknown of a pattern with attributes is."""
+    """Return the ids of the facts around some values of an unknown, in a pattern with attributes."""
     rows, _ = search.bind(_plain(pattern), names, facts=True)
     kept = np.isin(rows[:, 0], some) if names else slice(SHOWN)
     return tuple(dict.fromkeys(rows[kept, len(names) :].ravel().tolist()))
 
 
 def _compare(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | None:
-    """Compare what two unknowns are, each found by the part of the pattern that it stands in."""
+    """Compare the values of two unknowns, each found by the part of the pattern that it stands in."""
     assert pattern.operation
     shown: list[tuple[Pattern, Match]] = []
     facts: tuple[int, ...] = ()
@@ -181,7 +181,7 @@ def _compare(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | 
 
 
 def typed_by_matches(part: Pattern, find: FindMatches) -> dict[Term, Array]:
-    """Return what the typed nodes of a pattern are in its nearest matches, where no entity has the nearest types.
+    """Return the typed nodes' entities in a pattern's nearest matches, if no entity has the nearest types.
 
     Raises:
         SearchBudgetError: If a budget cut these matches.

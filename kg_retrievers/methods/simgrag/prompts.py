@@ -1,6 +1,6 @@
-"""SimGRAG's prompt for answering from evidence; that for the pattern stands in `kg_retrievers.questions.prompts`.
+"""SimGRAG's prompt for answering from evidence. `kg_retrievers.questions.prompts` has the prompt for the pattern.
 
-The method is that of "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented
+The method is described in "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented
 Generation" (Cai et al., Findings of ACL 2025, arXiv:2412.15272), section 4 and table 12. The words and the worked
 examples are our own.
 """
@@ -31,7 +31,7 @@ Evidence:
 Reason: The evidence tells the language and the year of Rusalka [1], but not its composer.
 Answer: The evidence does not say."""
 
-#: Asks for the answer from retrieved evidence. Placeholders: `question`, `evidence`; `shots`, which is filled with
+#: Asks for the answer from retrieved evidence. Placeholders: `question`, `evidence` and `shots`, which is filled with
 #: examples of ours unless you give others.
 ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template("""\
 Answer a question from facts that were retrieved from a knowledge graph.

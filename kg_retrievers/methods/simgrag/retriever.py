@@ -63,7 +63,7 @@ MAX_BINDINGS = 10_000
 #: Ours. The most adjacency entries that a search looks at.
 MAX_SCANS = 50_000_000
 
-#: Ours. The most seconds of a search: some ten times what the slowest of our benchmarks takes, with 43 million triples.
+#: Ours. The most seconds of a search: about ten times the slowest search of our benchmarks, with 43 million triples.
 SECONDS = 10.0
 
 #: The largest time budget: a year.
@@ -71,13 +71,13 @@ MAX_SECONDS = 366 * 24 * 3600.0
 
 #: Appendix C.1, with the candidates that it takes on MetaQA.
 PAPER: Mapping[str, Any] = {
-    #: Appendix C.1; table 3 compares 1, 2 and 3.
+    #: Appendix C.1. Table 3 compares 1, 2 and 3.
     "k": 3,
     #: Appendix C.1: k(n) = k(r) = 16, k(t) = 16.
     "k_nodes": 16,
     "k_relations": 16,
     "k_types": 16,
-    #: Appendix C.1: "all nodes with such similar types as the candidate nodes"; equation 3 has no term for them. MetaQA
+    #: Appendix C.1: "all nodes with such similar types as the candidate nodes". Equation 3 has no term for them. MetaQA
     #: has no types.
     "node_types": "candidates",
     #: Definition 1: the mapping of nodes is one-to-one.
@@ -91,7 +91,7 @@ PAPER: Mapping[str, Any] = {
     "chooses": False,
     #: Equation 3: names mean the nearest ones of the graph.
     "checks_names": False,
-    #: Appendix C.1; table 3 compares 4, 8 and 12.
+    #: Appendix C.1. Table 3 compares 4, 8 and 12.
     "shots": 12,
 }
 
@@ -104,25 +104,32 @@ class SimGRAGState(RetrievalState, total=False):
 
 
 class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
-    """Writes a small pattern of what the question asks for and finds the subgraphs nearest to it.
+    """Write a small pattern of the question and find the subgraphs nearest to it.
 
     The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum of the L2 distances between the
-    embeddings of the pattern's texts and of what they match, over its known nodes and its triples with a known
-    relation. It is 0 or more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1].
-    Among the candidates (`k_nodes` names a node, `k_relations` relations a relation) the search is exact, unless a
+    embeddings of the pattern's texts and of the names that they match, over its known nodes and its triples with a
+    known relation. It is 0 or more, and 0 if all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1].
+    Among the candidates (`k_nodes` names per node, `k_relations` relations per relation) the search is exact, unless a
     limit marks its result as truncated: see `kg_retrievers.methods.simgrag.matching`.
 
-    Differs from the paper: results that differ only in the entities of the unknowns are one piece of evidence, so that
-    "all films of this director" are complete (`ties="merge"`); two unknowns may share an entity, since one person can
-    both write and direct, and each pattern decides whether an unknown may be an entity that it names
-    (`distinct="auto"`); "widened" in the details marks what is found only because it may; a typed node adds the
-    distance of its entity's type beyond that of the nearest type of the graph, and an entity without type adds nothing;
-    embeddings are unit vectors. The language model writes a pattern only where neither an example nor the zero-shot
-    generator is sure: see `QuestionReader`. `preset="paper"` does none of this, but for unit vectors and for
-    names that a text equals, which are at distance 0 and all others at `EXACT_NAME_MARGIN` at least.
+    Differs from the paper:
 
-    Cost: no call of the language model, one where it is asked, two where its first reply cannot be used.
-    The search is linear in the edges around the candidates for a pattern without cycles.
+    - Results that differ only in the entities of the unknowns are one piece of evidence, so that "all films of this
+      director" are complete (`ties="merge"`).
+    - Two unknowns may share an entity, since one person can both write and direct. Each pattern decides whether an
+      unknown may be an entity that it names (`distinct="auto"`). "widened" in the details marks matches found only
+      because it may.
+    - A typed node adds the distance by which its entity's type is farther than the nearest type of the graph. An entity
+      without type adds nothing.
+    - Embeddings are unit vectors. A name that a text equals is at distance 0, and all others are at `EXACT_NAME_MARGIN`
+      at least.
+    - The language model writes a pattern only if neither an example nor the zero-shot generator is sure: see
+      `QuestionReader`.
+
+    `preset="paper"` has none of these differences, except the unit vectors and the distances of names.
+
+    Cost: no call of the language model, one if it is asked, two if its first reply cannot be used. The search is linear
+    in the edges around the candidates for a pattern without cycles.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
@@ -141,37 +148,37 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
 
     #: From `{"question", "seed_entities"}` to a Pattern.
     pattern_generator: PatternGenerator = MADE
-    #: What one Document holds.
+    #: The content of one Document.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How many names are candidates for a known node.
     k_nodes: int = Field(default=K_NODES, ge=1)
     #: How many relations are candidates for a known relation.
     k_relations: int = Field(default=K_RELATIONS, ge=1)
-    #: How many types are candidates for a node's type; types are ignored where the graph has none.
+    #: How many types are candidates for a node's type. Types are ignored if the graph has none.
     k_types: int = Field(default=K_TYPES, ge=1)
-    #: What the type of a node does. "distance": it adds to the distance how much farther than the nearest type that of
-    #: the entity is. "candidates": an unknown is an entity of one of the `k_types` nearest types, at no distance.
+    #: The effect of a node's type. "distance": it adds to the distance how much farther than the nearest type the
+    #: entity's type is. "candidates": an unknown is an entity of one of the `k_types` nearest types, at no distance.
     #: "ignore": nothing.
     node_types: NodeTypes = "distance"
-    #: Whether a pattern that a model or a person writes may name only what the graph has. If not, the nearest names
+    #: Whether a pattern that a model or a person writes may only use names of the graph. If not, the nearest names
     #: stand for others, unless it has an operation, conditions, absent triples or attributes.
     checks_names: bool = True
-    #: Which nodes must be different entities; see `match_pattern`. "auto": "none" where the pattern may revisit what it
-    #: names, else "known"; see `decide_revisits`.
+    #: Which nodes must be different entities, see `match_pattern`. "auto": "none" if the pattern may revisit entities
+    #: that it names, otherwise "known", see `decide_revisits`.
     distinct: Literal["auto", "known", "nodes", "none"] = "auto"
-    #: Whether a triple fits an edge of the pattern either way, where the pattern does not say so itself; see
+    #: Whether a triple fits an edge of the pattern either way, if the pattern does not say so itself. See
     #: `match_pattern`. With an operation it does not, unless the pattern says so.
     direction: Literal["ignore", "respect"] = "ignore"
-    #: Whether equal results are one; see `match_pattern`.
+    #: Whether equal results are one, see `match_pattern`.
     ties: Literal["merge", "break"] = "merge"
-    #: Subgraphs with a larger GSD are not evidence; None for no limit.
+    #: Subgraphs with a larger GSD are not evidence. None for no limit.
     max_distance: float | None = Field(default=None, ge=0)
     #: The most entities of one unknown node in one piece of evidence.
     max_bindings: int = Field(default=MAX_BINDINGS, ge=1, le=MAX)
-    #: The most adjacency entries to look at; beyond, the evidence is marked as truncated.
+    #: The most adjacency entries to look at. Beyond, the evidence is marked as truncated.
     max_scans: int = Field(default=MAX_SCANS, ge=1, le=MAX)
-    #: The most seconds to look for the best subgraphs; beyond, those found by then are completed and marked as
-    #: truncated. What is found within them does not depend on time. None for no limit.
+    #: The most seconds to look for the best subgraphs. After this time, the subgraphs found so far are completed and
+    #: marked as truncated. The results found within the limit do not depend on time. None for no limit.
     max_seconds: float | None = Field(default=SECONDS, gt=0, le=MAX_SECONDS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
@@ -189,7 +196,7 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         An example needs a pattern.
 
         Raises:
-            InvalidArgumentError: If a model is given, or `pattern_generator` beside `llm` or `examples`.
+            InvalidArgumentError: If a model is given, or `pattern_generator` together with `llm` or `examples`.
         """
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("pattern_generator") is None:
@@ -212,7 +219,7 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         return {"pattern": pattern_of(read).to_dict()}
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
-        """As in the base; once there is a pattern, the part of a connected graph that matching it needs."""
+        """As in the base. Once there is a pattern, the part of a connected graph that matching it needs."""
         if "pattern" not in state:
             return super().part(state)
         seeds = state.get("seed_entities") or ()
@@ -220,13 +227,13 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
-        """The prompts of the pattern generator, where it has some, and the one for answering."""
+        """The prompts of the pattern generator, if it has some, and the one for answering."""
         return {**getattr(self.pattern_generator, "prompts", {}), "answer": self.answer_prompt}
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; a pattern may be a `Pattern` or its dictionary, and is read like a model's.
+        """As in the base. A pattern may be a `Pattern` or its dictionary, and is read like a model's.
 
-        Whoever gives a pattern is sure of it: its confidence is None, and it is not truncated.
+        A caller who gives a pattern is sure of it: its confidence is None, and it is not truncated.
         """
         if (pattern := inputs.get("pattern")) is not None:
             read = pattern if isinstance(pattern, Pattern) else Pattern.from_dict(pattern)
@@ -254,11 +261,11 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
     def match(self, pattern: Pattern, k: int | None = None, *, question: str = "") -> list[Evidence]:
         """Return the k pieces of evidence nearest to a pattern, best first.
 
-        With `distinct="auto"`, words of the question may exclude the entities that it names; see `decide_revisits`.
+        With `distinct="auto"`, words of the question may exclude the entities that it names, see `decide_revisits`.
 
         Raises:
             PatternError: If nothing in the pattern is known.
-            EntityLinkingError: If it names an entity that the graph lacks; see `checks_names`.
+            EntityLinkingError: If it names an entity that the graph lacks, see `checks_names`.
             LowConfidenceError: If it names a relation or a type that the graph lacks.
         """
         carried = carried_out(self.index, pattern, check_names=self.checks_names)
@@ -266,7 +273,7 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         return [replace(one, details={**one.details, **carried.details}) for one in found]
 
     def nearest_match(self, pattern: Pattern, *, question: str = "") -> Match | None:
-        """Return what fits a pattern without operation and attributes best, by ids; None if nothing does.
+        """Return the best match, by ids, of a pattern without operation and attributes, or None.
 
         Raises:
             PatternError: As of `match`, and so are the other errors.
@@ -288,13 +295,13 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         return best + evidence[len(best) :]
 
     def _nearest(self, pattern: Pattern, k: int, question: str) -> tuple[list[Match], int, MatchQuery]:
-        """Return what `_found` does for a pattern without operation and attributes, and what was searched for."""
+        """Return the result of `_found` for a pattern without operation and attributes, and the query of the search."""
         query = self.query(pattern, nearest=_means_nearest(pattern))
         found, widened = self._found(pattern, query, k, question, ties=self.ties)
         return nearest_matches(found) if pattern.typed else found, widened, query
 
     def _operate(self, pattern: Pattern, question: str) -> list[Evidence]:
-        """Return what the operation of a pattern gives as one piece of evidence; none where the graph does not say."""
+        """Return the result of a pattern's operation as one piece of evidence, or none if the graph does not say."""
 
         def find(part: Pattern, only: Mapping[str, Array] | None = None) -> list[Match]:
             query = self.query(part, nearest=True, only=only)
@@ -321,7 +328,7 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         directed: bool,
         facts: bool = False,
     ) -> tuple[Array, bool]:
-        """Return what some unknowns of a pattern are together in its nearest subgraphs, and whether a limit cut it."""
+        """Return the combinations of some unknowns in a pattern's nearest subgraphs, and whether a limit cut them."""
         if self.distinct == "auto":
             revisits = decide_revisits(part, question)
             tries: list[Distinct] = ["none" if revisits.allowed else "known"]
@@ -344,7 +351,7 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
     def _found(
         self, pattern: Pattern, query: MatchQuery, k: int, question: str, *, ties: Literal["merge", "break"]
     ) -> tuple[list[Match], int]:
-        """Return the matches, and how many of the first are found only because an unknown may be what is named."""
+        """Return the matches, and how many of the first are found only because an unknown may be a named entity."""
 
         def find(distinct: Literal["known", "nodes", "none"], max_distance: float) -> list[Match]:
             return match_pattern(
@@ -368,14 +375,14 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         return found[:k], widened
 
     def query(self, pattern: Pattern, *, nearest: bool = False, only: Mapping[str, Array] | None = None) -> MatchQuery:
-        """Return what the matcher searches for: each text of a pattern with its candidates.
+        """Return the query for the matcher: each text of a pattern with its candidates.
 
         Args:
             pattern: The pattern.
             nearest: Whether names and relations mean the nearest ones alone, as with an operation, with conditions,
-                with absent triples and where types count: a farther name would answer where these exclude what was
+                with absent triples and if types count. A farther name would answer if these exclude the entity that was
                 asked for.
-            only: The ids of the entities that some unknowns may be, by name, besides what the pattern says.
+            only: The ids of the entities that some unknowns may be, by name, in addition to the pattern's conditions.
 
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.

@@ -38,31 +38,31 @@ _ID = (
 )
 
 #: Labels that are no words: ids of Freebase and Wikidata, blank nodes, UUIDs, long hexadecimal numbers, and IRIs that
-#: end in one of these or in a number. The published code reads the ids of Freebase from a file.
+#: end in such an id or in a number. The published code reads the ids of Freebase from a file.
 IDENTIFIERS = rf"{_ID}|(https?|urn):\S*[/#:]({_ID}|\d{{3,}})"
 
 
 @checked_dataclass
 class TripleScorerConfig:
-    """What a scorer looks at, and its sizes.
+    """The inputs and sizes of a scorer.
 
     Attributes:
         dimension: The length of the embeddings.
-        hidden: The width of the hidden layer; the dimension in the published code.
-        rounds: The rounds of the distance encoding; see `CandidateTriples.distances`. The published code has 2, and 2
+        hidden: The width of the hidden layer. The dimension in the published code.
+        rounds: The rounds of the distance encoding, see `CandidateTriples.distances`. The published code has 2, and 2
             reverse rounds.
-        reverse_rounds: The rounds against the direction; 0 unless `directed`.
+        reverse_rounds: The rounds against the direction. 0 unless `directed`.
         directed: Whether the encoding follows the direction of triples, as the paper's does. Off by default: a directed
-            encoding is blind where a path turns round, as from a film to its director and back to another film.
-        hops: How many hops the relation-aware encoding follows; 0 is the paper's model, without it.
+            encoding is blind if a path turns round, for example from a film to its director and back to another film.
+        hops: How many hops the relation-aware encoding follows. 0 is the paper's model, without it.
         rank: The length of the vectors by whose product a question weighs a relation.
-        identifiers: A regular expression; entities whose whole label matches have no meaningful text and share one
+        identifiers: A regular expression. Entities whose whole label matches have no meaningful text and share one
             learned vector. "" for none, ".*" for all. It is run on every label, and a bad one can take forever: load
             models that you trust.
         topic: How the question's entities are marked. The paper's "MLP" has the topic "none", its "MLP + topic entity"
             the topic "pair", both without `rounds`, `reverse_rounds` and `hops`. Without the mark, only the words of
             the question say its subject: take `mask_entities=False`.
-        mask_entities: Whether the question is embedded without its entities, `MASK` in their place; not in the paper.
+        mask_entities: Whether the question is embedded without its entities, `MASK` in their place. Not in the paper.
 
     Raises:
         InvalidArgumentError: If a value is out of range, the expression cannot be read, or distances are counted from
@@ -98,16 +98,17 @@ class TripleScorerConfig:
 
     @property
     def encoded(self) -> int:
-        """How many numbers tell where an entity lies."""
+        """The number of values that encode the place of an entity."""
         return _TOPIC_WIDTHS[self.topic] * (1 + self.rounds + self.reverse_rounds) + self.hops
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight.
 
-        `question`, `head`, `relation`, `tail` and `bias` are the first layer; `head_structure` and `tail_structure`
-        its part for the encodings of an entity, `steps` that for the encoding of the triple itself; `output` is the
-        second. `follow_*` weigh relations by the question. `identifier` stands for the text of entities without one.
+        `question`, `head`, `relation`, `tail` and `bias` are the first layer. `head_structure` and `tail_structure` are
+        its part for the encodings of an entity, and `steps` its part for the encoding of the triple itself. `output` is
+        the second layer. `follow_*` weigh relations by the question. `identifier` stands for the text of entities
+        without one.
         """
         d, wide = self.dimension, self.hidden
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("question", "head", "relation", "tail"), (d, wide))
@@ -129,8 +130,8 @@ def without_text(graph: KnowledgeGraph, identifiers: str, entities: Array | None
 
     Args:
         graph: The graph.
-        identifiers: A regular expression for such labels, as a whole; "" for none.
-        entities: Ids of entities; all by default.
+        identifiers: A regular expression for such labels, as a whole. "" for none.
+        entities: Ids of entities. All by default.
     """
     labels = graph.labels if entities is None else graph.labels[entities]
     if not identifiers:
@@ -157,23 +158,23 @@ def shortest_path_triples(
     """Mark the triples on the shortest paths between seeds and answers.
 
     Every shortest path of each pair of a seed and an answer counts, whichever way its triples point, with all parallel
-    triples; a self-loop is on none, and none leads from a seed to itself as an answer.
+    triples. A self-loop is on no path, and no path leads from a seed to itself as an answer.
 
     With `directed=True` a path follows its triples, from seed to answer or from answer to seed, whichever is shorter
-    for the pair, both where they are as long. *Differs from the published code*, which always does so: where no triple
-    has an inverse that finds little, and for MetaQA's 2-hop questions nothing. There, only the last of parallel triples
-    counts, and a path may have any length.
+    for the pair, or both if they are equally long. *Differs from the published code*, which always does so: if no
+    triple has an inverse, this finds little, and for MetaQA's 2-hop questions nothing. In the published code, only the
+    last of parallel triples counts, and a path may have any length.
 
     Cost: O(s * max_hops * m) for s seeds and m triples, however many answers.
 
     Args:
         heads: int, shape (m): entities in 0 ... nodes - 1.
         tails: int, shape (m).
-        seeds: int, shape (s): entities; repeated ones count once.
+        seeds: int, shape (s): entities. Repeated ones count once.
         answers: int, shape (a): entities.
         nodes: The number of entities.
         directed: Whether a path follows its triples.
-        max_hops: The most triples in a path; 0 or more.
+        max_hops: The most triples in a path, 0 or more.
 
     Returns:
         bool, shape (m): the weak labels for a scorer of triples.
@@ -200,14 +201,14 @@ def shortest_path_triples(
 
 
 def _ways(heads: Array, tails: Array, directed: bool) -> list[tuple[Array, Array]]:
-    """Return where steps leave and arrive: those along the triples and those against them, or all in this order."""
+    """Return the ends of steps along the triples and of steps against them, or of all in this order."""
     if directed:
         return [(heads, tails), (tails, heads)]
     return [(np.concatenate([heads, tails]), np.concatenate([tails, heads]))]
 
 
 def _distances(here: Array, there: Array, seed: int, wanted: Array, nodes: int, max_hops: int) -> Array:
-    """Return the steps from the seed to those wanted and all nearer ones, max_hops + 1 where it is further."""
+    """Return the steps from the seed to the wanted entities and all nearer ones, or max_hops + 1 if one is further."""
     distance = np.full(nodes, max_hops + 1)
     distance[seed] = 0
     for hop in range(max_hops):
@@ -224,8 +225,9 @@ BLOCK = 1 << 17
 #: How many entities are computed at once, the first time a graph is asked.
 ENTITY_BLOCK = 16384
 
-#: Up to so many numbers, those of all entities are computed once and kept: 256 MB, half a million entities at the
-#: default width. On larger graphs each question computes those of its entities, about 2,000, in some milliseconds.
+#: Up to this number of values, the parts of all entities are computed once and kept: 256 MB, half a million entities at
+#: the default width. On larger graphs each question computes the parts of its entities, about 2,000, in some
+#: milliseconds.
 MAX_KEPT = 1 << 25
 
 
@@ -264,21 +266,21 @@ class CandidateTriples(NamedTuple):
         """Return the directional distance encoding (DDE) of each entity.
 
         Column 0, s(0), is 1 for a seed and 0 for others. `rounds` columns follow: s(l + 1) of v is the mean of s(l)
-        over the heads u of all triples (u, r, v), 0 where there is none. Then `reverse_rounds` columns, which start
-        again from s(0), with the mean over the tails u of all triples (v, r, u). Parallel triples count each. So s(l)
-        of v is the probability that a random walk of l steps against the triples, in the reverse columns along them,
-        ends at a seed.
+        over the heads u of all triples (u, r, v), or 0 if there is none. Then `reverse_rounds` columns follow, which
+        start again from s(0), with the mean over the tails u of all triples (v, r, u). Parallel triples count each. So
+        s(l) of v is the probability that a random walk of l steps against the triples, in the reverse columns along
+        them, ends at a seed.
 
-        With `directed=False` each mean is over both, where a self-loop counts twice, and there are only `rounds`. Where
-        no triple has an inverse, as in MetaQA, directed walks cannot get from a film by its director to another film.
+        With `directed=False` each mean is over both, a self-loop counts twice, and there are only `rounds`. If no
+        triple has an inverse, as in MetaQA, directed walks cannot get from a film by its director to another film.
 
-        With the topic "pair", s(0) is the paper's pair, (1 - s, s), and so is all that follows: two columns for each of
-        those above. The two of a pair add up to the probability o(l) that such a walk does not get stuck, whatever the
-        seeds. With the topic "none" there are no columns.
+        With the topic "pair", s(0) is the paper's pair, (1 - s, s), and so is all that follows: two columns instead of
+        each one above. The two of a pair add up to the probability o(l) that such a walk does not get stuck, whatever
+        the seeds. With the topic "none" there are no columns.
 
-        *Differs from the paper* by default, where s stands alone. With `directed=False` o(l) is 1 at both ends of every
-        triple, so that a linear layer with a bias can do as much with one number as with the pair; with `directed=True`
-        o(l) is less where a dead end is near, and that is left out.
+        *Differs from the paper* by default: s stands alone. With `directed=False` o(l) is 1 at both ends of every
+        triple, so that a linear layer with a bias can do as much with one number as with the pair. With `directed=True`
+        o(l) is less if a dead end is near, and this difference is left out.
 
         Cost: O((rounds + reverse_rounds) * m) for m triples.
 
@@ -308,14 +310,14 @@ class CandidateTriples(NamedTuple):
     def follow(self, start: Any, weights: Any, relations: Array, add: Callable[[Array, Any], Any]) -> tuple[Any, Any]:
         """Return how well entities are reached from the seeds by relations that are worth following, hop by hop.
 
-        x(0) is 1 for a seed and 0 for others. x(h + 1) = 1 - exp(-y), where y of v is the sum of weights[h, 0, r] *
+        x(0) is 1 for a seed and 0 for others. x(h + 1) = 1 - exp(-y), and y of v is the sum of weights[h, 0, r] *
         x(h)(u) over all triples (u, r, v) and of weights[h, 1, r] * x(h)(u) over all triples (v, r, u). One good way is
-        enough, more add little, and what else an entity has takes nothing away. Parallel triples count each, a
+        enough, more add little, and other triples of an entity take nothing away. Parallel triples count each, and a
         self-loop once per direction.
 
-        Ours: a distance encoding that minds the relations, which are all alike to DDE. That scores of entities pass
-        along weighted relations is TransferNet's idea. *Differs from it*: y is cut smoothly rather than at 1, and the
-        scores of all hops are features of entities; there their mean, weighted by the question, is the answer.
+        Ours: a distance encoding that distinguishes relations, while DDE treats them alike. TransferNet had the idea to
+        pass scores of entities along weighted relations. *Differs from it*: y is cut smoothly rather than at 1, and the
+        scores of all hops are features of entities. In TransferNet their mean, weighted by the question, is the answer.
 
         Cost: O(hops * m) for m triples.
 
@@ -327,7 +329,7 @@ class CandidateTriples(NamedTuple):
             add: Returns the sums of values by the entities at which they arrive.
 
         Returns:
-            For each hop x(1) ..., in [0, 1], and what each triple brings.
+            For each hop x(1) ..., in [0, 1], and the contribution of each triple.
 
         Example:
             >>> films, directors, by, her = np.array([0, 2]), np.array([1, 1]), np.array([0, 0]), np.array([0])
@@ -352,15 +354,15 @@ def _expm1(values: Any) -> Any:
 
 
 class TripleScorer(TrainedModel[TripleScorerConfig]):
-    """A trained scorer of triples; `SubgraphRAGRetriever` asks it which triples matter to a question.
+    """A trained scorer of triples, which `SubgraphRAGRetriever` asks for the triples that matter.
 
-    A network of one hidden layer sees the vectors of question, head, relation and tail, and where head and tail lie
+    A network of one hidden layer sees the vectors of question, head, relation and tail, and the places of head and tail
     relative to the question's entities: `CandidateTriples.distances`, and `follow` by relations that the question
     weighs.
 
     *Differs from the paper* in `follow` (`hops=0` is without it), in the directions, which the encoding
     ignores by default, in the mark of the question's entities, one number instead of a pair, in the question, whose
-    entities are masked, and in the width; see `TripleScorerConfig`. A training with `preset="paper"` makes the paper's
+    entities are masked, and in the width, see `TripleScorerConfig`. A training with `preset="paper"` makes the paper's
     network. For its arguments see `TrainedModel`.
     """
 
@@ -380,13 +382,13 @@ class TripleScorer(TrainedModel[TripleScorerConfig]):
 class GraphTripleScorer:
     """A scorer on one graph. Safe to share between threads.
 
-    The first layer is linear in its inputs side by side, so it is a sum of a part for each: those of entities and
-    relations are computed once a graph, that of the question once a question, those of the encodings once an entity;
-    a triple adds three rows up. This is exact, but for rounding.
+    The first layer is linear in its inputs side by side, so it is a sum of one part per input. The parts of entities
+    and relations are computed once per graph, the part of the question once per question, and the parts of the
+    encodings once per entity. A triple adds three rows up. This is exact, except for rounding.
 
-    Cost: for a graph, 2 * labels * dimension * hidden multiplications, once, and 8 * hidden bytes a label; beyond
-    `MAX_KEPT` numbers, for a question and its labels. For a question, its `CandidateTriples`, and some 10 * hidden
-    operations a triple.
+    Cost: for a graph, 2 * labels * dimension * hidden multiplications, once, and 8 * hidden bytes per label. Beyond
+    `MAX_KEPT` numbers, this is for a question and its labels. For a question, its `CandidateTriples`, and about 10 *
+    hidden operations per triple.
 
     Args:
         scorer: The scorer.
@@ -431,14 +433,14 @@ class GraphTripleScorer:
 
     @cached_property
     def _relations(self) -> tuple[Array, Array]:
-        """The parts of all relations, shape (relations, hidden), and what weighs them, (relations, rank)."""
+        """The parts of all relations, shape (relations, hidden), and the vectors that weigh them, (relations, rank)."""
         weights, vectors = self.scorer.weights, self.index.relation_vectors
         size = (len(vectors), self.scorer.config.rank)
         weighed = vectors @ weights["follow_relation"] if self.scorer.config.hops else np.empty(size, np.float32)
         return vectors @ weights["relation"] + weights["bias"], weighed
 
     def score(self, question: str, triples: Array, seeds: Array) -> Array:
-        """Return how much each triple matters to a question, in logits: the higher the more.
+        """Return how much each triple matters to a question, in logits. Higher is better.
 
         Args:
             question: The question, with `MASK` in place of its entities.
@@ -446,7 +448,7 @@ class GraphTripleScorer:
             seeds: Ids of the entities that the question is about, int, shape (s).
 
         Returns:
-            float32, shape (m), in the order of `triples`; the same for triples that look the same.
+            float32, shape (m), in the order of `triples`. Equal for triples that look the same.
 
         Raises:
             StaleIndexError: If the embeddings do not fit the index.
@@ -476,7 +478,7 @@ class GraphTripleScorer:
         return scores + weights["output_bias"]
 
     def _encode(self, question: Array, found: CandidateTriples) -> tuple[Array, Array | None]:
-        """Return the encodings of entities and, where relations are followed, of triples."""
+        """Return the encodings of entities and, if relations are followed, of triples."""
         config, weights, size = self.scorer.config, self.scorer.weights, len(found.entities)
         distances = found.distances(config)
         if not config.hops:

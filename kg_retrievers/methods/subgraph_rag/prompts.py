@@ -1,11 +1,11 @@
-"""SubgraphRAG's prompt: scored facts to an answer, with the steps that lead to it.
+"""SubgraphRAG's prompt: from scored facts to an answer, with the steps that lead to it.
 
-The method is that of "Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
-Retrieval-Augmented Generation" (M. Li, S. Miao, P. Li, ICLR 2025, arXiv:2410.20724), section 3.2, figures 2 and 6: the
-facts, then the question; explain, then give each answer on a line that begins with "ans:", and "ans: not available"
-where there is none (appendix E). The words and the worked examples are our own. Differs from the paper: all is one
-message; facts are lines with arrows; a second example shows facts that do not suffice. `DIALOGUE_PROMPT` has the form
-of figure 6, with numbered triples in a frame that is said to be data.
+The method is described in "Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
+Retrieval-Augmented Generation" (M. Li, S. Miao, P. Li, ICLR 2025, arXiv:2410.20724), section 3.2, figures 2 and 6. It
+shows the facts, then the question. The model explains, then gives each answer on a line that begins with "ans:", and
+"ans: not available" if there is none (appendix E). The words and the worked examples are our own. Differs from the
+paper: all is one message, facts are lines with arrows, and a second example shows facts that do not suffice.
+`DIALOGUE_PROMPT` has the form of figure 6, with numbered triples in a frame that is said to be data.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ DIALOGUE_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
 
 
 def parse_answers(reply: str) -> list[str]:
-    r"""Read the answers from a model's reply to `ANSWER_PROMPT`; none where it ends with "ans: not available".
+    r"""Read the answers from a model's reply to `ANSWER_PROMPT`.
 
-    Without "ans:", the whole reply is the answer: see `marked_answers`.
+    There are none if it ends with "ans: not available". Without "ans:", the whole reply is the answer: see
+    `marked_answers`.
 
     Example:
         >>> parse_answers("Its moons are Titania [2] and Miranda [5].\nans: Titania\nans: Miranda")

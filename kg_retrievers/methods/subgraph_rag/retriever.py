@@ -24,13 +24,13 @@ from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, DIALOGUE_PROMPT, parse_answers
 
-#: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
+#: Section 4.2: the first 100 triples go into the prompt, or more for models that can take them.
 K = 100
 
 #: The preset of the paper.
 RETRIEVAL: Mapping[str, Mapping[str, Any]] = {
     "paper": {
-        "k": 100,  #: section 4.1: recall and prompts with the first 100 triples; 200 and 500 for larger models
+        "k": 100,  #: section 4.1: recall and prompts with the first 100 triples, 200 and 500 for larger models
         "granularity": "triple",  #: section 3.2: a list of triples
         "max_triples": 100,
         "style": "triples",
@@ -59,9 +59,9 @@ class SubgraphRAGState(MaskedQuestionState, total=False):
 
 
 class SubgraphRAGRetriever(BaseModelRetriever):
-    """Scores every triple around the question's entities with a trained model, and returns the best.
+    """Score every triple around the question's entities with a trained model, and return the best.
 
-    The model is a network with one hidden layer. It sees the question, the triple's words, and where the triple lies
+    The model is a network with one hidden layer. It sees the question, the triple's words, and the place of the triple
     relative to the question's entities (section 3.1): see `TripleScorer`, and `train_triple_scorer` for its training.
     The score of a triple is its share in the softmax of the model's outputs over all candidates, in [0, 1], and is
     comparable within one question only. Ties keep the order of the graph. The method proposes no answers.
@@ -69,13 +69,13 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     `granularity="triple"` gives `k` single triples, as the paper's prompt shows them. "subgraph" groups the first
     `max_triples` into connected subgraphs, each scored by the sum of its triples.
 
-    Differs from the paper: the default model is another, see `TripleScorer`; scores are normalised over the candidates;
-    candidates lie between at most `max_nodes` entities within `max_hops`; the question is embedded without its
-    entities, unless the model was trained with `mask_entities=False`; `k` counts Documents. `preset="paper"` answers
-    with the paper's dialogue (`DIALOGUE_PROMPT`); the paper's network is a matter of the model's training.
+    Differs from the paper: the default model is another one, see `TripleScorer`. Scores are normalised over the
+    candidates. Candidates lie between at most `max_nodes` entities within `max_hops`. The question is embedded without
+    its entities, unless the model was trained with `mask_entities=False`. `k` counts Documents. `preset="paper"`
+    answers with the paper's dialogue (`DIALOGUE_PROMPT`). The paper's network is a matter of the model's training.
 
     Cost: no call of a language model. The question is embedded, its neighbourhood is searched, and the candidates are
-    scored: see `GraphTripleScorer`, which also computes what all questions have in common the first time.
+    scored: see `GraphTripleScorer`, which also computes the parts that all questions share the first time.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, default_embeddings
@@ -101,9 +101,9 @@ class SubgraphRAGRetriever(BaseModelRetriever):
 
     #: The number of Documents.
     k: int = Field(default=K, ge=1, le=MAX_K)
-    #: What one Document holds.
+    #: The content of one Document.
     granularity: Literal["triple", "subgraph"] = "triple"
-    #: How many triples are packed into subgraphs; of single ones there are `k`.
+    #: How many triples are packed into subgraphs. Of single triples there are `k`.
     max_triples: int = Field(default=K, ge=1, le=MAX_K)
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
@@ -123,7 +123,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; scored triples must be distinct and of the graph, each with a finite score."""
+        """As in the base. Scored triples must be distinct and of the graph, each with a finite score."""
         checked = super().check_inputs(inputs)
         if given := checked.get("scored_triples"):
             rows = self.checked_rows("scored_triples", given["triples"], self.graph, "triples of the graph")
@@ -162,7 +162,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
 
 
 def _connected(rows: Sequence[tuple[Triple, float]]) -> list[list[tuple[Triple, float]]]:
-    """Return the connected subgraphs that some triples make up, each in their order; the first one's first."""
+    """Return the connected subgraphs that some triples make up, each in their order. The first triple's comes first."""
     graph: nx.Graph[str] = nx.Graph((triple.head, triple.tail) for triple, _ in rows)
     numbers = {entity: number for number, part in enumerate(nx.connected_components(graph)) for entity in part}
     groups: dict[int, list[tuple[Triple, float]]] = {}

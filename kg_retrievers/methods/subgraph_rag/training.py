@@ -37,21 +37,21 @@ try:
 except ImportError as cause:
     raise MissingExtraError("train_triple_scorer", "train") from cause
 
-#: The most positive and negative triples of a question that are looked at where they are `sampled`; they stand for all.
+#: The most positive and negative triples of a question that are looked at if they are `sampled`. They stand for all.
 #: The paper takes all.
 MAX_POSITIVES, MAX_NEGATIVES = 256, 512
 
-#: Which triples count as relevant: those on shortest paths, whichever way their triples point or along them, or those
-#: that a question brings.
+#: The triples that count as relevant: triples on shortest paths, whichever way their triples point ("undirected") or
+#: along them ("directed"), or the triples that a question brings.
 Supervision = Literal["undirected", "directed", "triples"]
 
-#: What is minimised; see `train_triple_scorer`.
+#: The loss to minimise, see `train_triple_scorer`.
 Loss = Literal["softmax", "binary"]
 
 
 @checked_dataclass
 class Supervising:
-    """The candidates of a question, which of them count as relevant, and what is minimised."""
+    """The candidates of a question, the relevant ones of them, and the loss to minimise."""
 
     who: ClassVar[str] = "train_triple_scorer"
 
@@ -77,9 +77,9 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
 
     Args:
         index: The indexed graph.
-        config: What the scorer looks at, and its sizes.
-        supervising: What is learned.
-        rng: What draws the weights.
+        config: The inputs and sizes of the scorer.
+        supervising: The supervision and the loss.
+        rng: The random generator that draws the weights.
     """
 
     model_class, advice = TripleScorer, 'leave supervision at "undirected"'
@@ -128,7 +128,7 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
         )
 
     def size(self, example: Example) -> int:
-        """Return the number of candidates, or 0 where none is positive."""
+        """Return the number of candidates, or 0 if none is positive."""
         return len(example.triples) if example.positive.any() else 0
 
     def rank(self, model: GraphTripleScorer, example: Example) -> Array:
@@ -140,7 +140,7 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
         return named
 
     def loss(self, example: Example, rng: np.random.Generator) -> torch.Tensor:
-        """Return the loss of a question, estimated from some of its triples; 0 where none is positive."""
+        """Return the loss of a question, estimated from some of its triples, or 0 if none is positive."""
         rows, weights = choose_triples(example.positive, rng, self._supervising.sampled)
         scores, positive, share = self.scores(example, rows), example.positive[rows], torch.from_numpy(weights)
         if not positive.any():  # the answers are beyond `max_nodes`
@@ -181,7 +181,7 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
     def _follow(
         self, question: torch.Tensor, vectors: torch.Tensor, found: CandidateTriples, relations: Array
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what `CandidateTriples.follow` gives: after each hop, (entities, hops), and by triples, (m, hops)."""
+        """Return `CandidateTriples.follow` in torch: after each hop, (entities, hops), and by triple, (m, hops)."""
         of, nothing = self.parameters, torch.zeros(len(found.entities))
         asked = (question @ of["follow_question"]).view(self.config.hops, 2, self.config.rank)
         follow = torch.sigmoid(asked @ (vectors @ of["follow_relation"]).T + of["follow_bias"])
@@ -193,16 +193,16 @@ class TripleNetwork(fit.Learner[TripleScorer, Example]):
 
 
 def _drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
-    """Draw a weight; biases are 0."""
+    """Draw a weight. Biases are 0."""
     return torch.zeros(shape) if len(shape) in (0, 3) else fit.drawn(shape, rng)
 
 
 def choose_triples(positive: Array, rng: np.random.Generator, sampled: bool = True) -> tuple[Array, Array]:
-    """Draw triples of a question; return their positions, and how many triples each stands for.
+    """Draw triples of a question. Return their positions, and how many triples each stands for.
 
     Args:
-        positive: bool, shape (m): which are relevant.
-        rng: What draws them.
+        positive: bool, shape (m): whether each is relevant.
+        rng: The random generator that draws them.
         sampled: Whether there are `MAX_POSITIVES` and `MAX_NEGATIVES` at most.
     """
     positions, weights = [], []
@@ -213,7 +213,7 @@ def choose_triples(positive: Array, rng: np.random.Generator, sampled: bool = Tr
     return np.concatenate(positions), np.concatenate(weights)
 
 
-#: How many questions a training looks at by default, each counted anew in every epoch.
+#: How many questions a training looks at by default, counted again in every epoch.
 NUM_EXAMPLES = 16_000
 
 #: Section 4.1: the model that embeds questions, entities and relations, by its name on Hugging Face. It brings code of
@@ -233,7 +233,7 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
         "supervision": "directed",  #: the published code: paths follow their triples
         "loss": "binary",  #: equation 2, factorised
         "sampled": False,  #: equation 2: all triples
-        "max_nodes": None,  #: appendix B.1: all that is within some hops
+        "max_nodes": None,  #: appendix B.1: all triples within some hops
         "batch_size": 1,  #: the published configuration, as the two below
         "learning_rate": 1e-3,
         "constant_rate": True,
@@ -268,37 +268,38 @@ def train_triple_scorer(
     """Train a scorer of triples on questions and their answers.
 
     The triples on all shortest paths between the entities and the answers of a question count as relevant, within its
-    candidates: `neighborhood` by `max_hops` and `max_nodes`, which `SubgraphRAGRetriever` then takes, too. With the
-    loss "softmax" (ours), the scores of a question's candidates are a distribution that should be uniform over the
-    positive triples: only their order counts. "binary" is the paper's loss (equation 2): each candidate by itself.
+    candidates. The candidates are the `neighborhood` by `max_hops` and `max_nodes`, which `SubgraphRAGRetriever` then
+    takes, too. With the loss "softmax" (ours), the scores of a question's candidates are a distribution that should be
+    uniform over the positive triples: only their order counts. "binary" is the paper's loss (equation 2): each
+    candidate by itself.
 
-    `preset="paper"` trains the paper's network as the paper does: see `TRAINING`. What is given by hand wins. It states
-    `EMBEDDINGS`; with those of another index it warns.
+    `preset="paper"` trains the paper's network as the paper does: see `TRAINING`. Arguments that you pass win over the
+    preset. It states `EMBEDDINGS`, and warns if the index has others.
 
     *Differs from the paper* by default in undirected paths, all of parallel triples, the loss, and questions that are
-    embedded without their entities; from the code published with it in `MAX_POSITIVES` and `MAX_NEGATIVES` triples of a
-    question, drawn and weighted so that they stand for all, in steps of eight questions instead of one, and in a
+    embedded without their entities. *Differs from the published code* in `MAX_POSITIVES` and `MAX_NEGATIVES` triples of
+    a question, drawn and weighted so that they stand for all, in steps of eight questions instead of one, and in a
     learning rate of 0.005 that falls in a straight line instead of one of 0.001 that stays. *Also with the preset*,
-    parallel triples are all positive, where the code keeps the last one, and the answers say when to stop: how high
-    they stand, rather than how many positive triples are among the first 100. Directed paths find none for a question
+    parallel triples are all positive, while the code keeps the last one. The answers decide when to stop: their ranks
+    count, rather than the number of positive triples among the first 100. Directed paths find no triple for a question
     of two hops in MetaQA's graph.
 
-    With `output` the training is kept there after each validation, and the same call goes on after an interruption;
-    in the end the scorer is saved there. The same arguments give the same scorer on the same machine.
+    With `output` the training is kept there after each validation, and the same call goes on after an interruption. In
+    the end the scorer is saved there. The same arguments give the same scorer on the same machine.
 
     Args:
         index: The indexed graph.
-        questions: With answers; entities that are not given are looked for. Those with a graph of their own
-            (`GraphQuestion`) are trained on over these: of the index, only the embeddings are used then.
-        validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
-        output: A folder for the scorer, which must hold none; by default nothing is saved.
-        max_hops: How far candidates are from the entities; also the longest path.
-        max_nodes: The most entities among the candidates; None for no limit.
-        supervision: "undirected" or "directed": whether paths follow their triples; see `shortest_path_triples`.
-            "triples": no paths, but the `triples` that a question brings.
+        questions: With answers. The linker looks for entities that are not given. Questions with a graph of their own
+            (`GraphQuestion`) are trained over these graphs, and only the embeddings of the index are used then.
+        validation: Questions that decide when to stop. By default a tenth of the others, drawn at random.
+        output: A folder for the scorer, which must hold none. By default nothing is saved.
+        max_hops: How far candidates are from the entities. Also the longest path.
+        max_nodes: The most entities among the candidates. None for no limit.
+        supervision: "undirected" or "directed": whether paths follow their triples, see `shortest_path_triples`.
+            "triples": no paths, but a question's own `triples`.
         loss: "softmax" or "binary".
         sampled: Whether `MAX_POSITIVES` and `MAX_NEGATIVES` triples of a question stand for all.
-        num_examples: How many questions the training looks at, each counted anew in every epoch.
+        num_examples: How many questions the training looks at, counted again in every epoch.
         batch_size: How many questions make one step.
         learning_rate: The learning rate of Adam at the first step.
         constant_rate: Whether it stays, instead of falling in a straight line.
@@ -308,7 +309,7 @@ def train_triple_scorer(
         progress: Whether to show a progress bar on stderr.
         embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         preset: "paper" for the settings of the paper.
-        **config: Fields of `TripleScorerConfig` but the dimension.
+        **config: Fields of `TripleScorerConfig`, except the dimension.
 
     Raises:
         InvalidArgumentError: If nothing can be trained on, an argument is out of range, the names of the index are in a

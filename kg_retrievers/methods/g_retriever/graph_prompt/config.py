@@ -15,8 +15,8 @@ Encoder = Literal["transformer", "gat", "gcn"]
 #: tokens instead, the same for each question. "lora": it is tuned by low-rank adapters, and reads the graph.
 Setting = Literal["frozen", "prompt-tuning", "lora"]
 
-#: What the settings change. Appendix B.3: 10 learned tokens stand for the graph where there is no graph encoder. The
-#: rank of the adapters is that of the published code.
+#: The changes of each setting. Appendix B.3: 10 learned tokens stand for the graph if there is no graph encoder. The
+#: rank of the adapters is taken from the published code.
 SETTINGS: dict[Setting, dict[str, Any]] = {
     "frozen": {},
     "prompt-tuning": {"encoder": None, "soft_tokens": 10},
@@ -26,28 +26,28 @@ SETTINGS: dict[Setting, dict[str, Any]] = {
 
 @checked_dataclass
 class GraphPromptConfig:
-    """What a language model reads, and what makes its soft tokens.
+    """The input of a language model, and the network that makes its soft tokens.
 
-    The values are those of the paper (appendix B.1) and the code published with it. With 10 `soft_tokens`, no encoder
-    is its ablation "w/o graph encoder"; no projection, and no graph in words, are the other two of table 6.
+    The values come from the paper (appendix B.1) and the code published with it. With 10 `soft_tokens`, no encoder is
+    its ablation "w/o graph encoder". No projection, and no graph in words, are the other two of table 6.
 
     Attributes:
-        encoder: The graph network; None for learned soft tokens, the same for each question.
-        width: The width of the encoder's layers; a multiple of the `heads` for "transformer".
+        encoder: The graph network. None for learned soft tokens, the same for each question.
+        width: The width of the encoder's layers, a multiple of the `heads` for "transformer".
         layers: The number of layers, at least 2.
-        heads: The number of heads of attention; without effect on "gcn".
-        projection: The width of the hidden layer between encoder and language model; None for no projection: then the
+        heads: The number of heads of attention, without effect on "gcn".
+        projection: The width of the hidden layer between encoder and language model. None for no projection: then the
             encoder's last layer is as wide as the language model.
-        soft_tokens: How many tokens stand for a graph; 0 only without an encoder, for no soft prompt.
+        soft_tokens: How many tokens stand for a graph. 0 only without an encoder, for no soft prompt.
         show_graph: Whether the language model reads the graph in words, too.
         max_context_tokens: The most tokens of the graph in words.
-        max_answer_tokens: The most tokens of an answer in training, the end not counted; room is kept for so many.
-        lora_rank: The rank of the adapters in the language model; 0 for none, which leaves all its weights as they are.
+        max_answer_tokens: The most tokens of an answer in training, the end not counted. Room is kept for so many.
+        lora_rank: The rank of the adapters in the language model. 0 for none, which leaves all its weights as they are.
         lora_alpha: Divided by the rank, it is the factor of an adapter.
         lora_dropout: The share of an adapter's inputs that is left out in training.
         lora_targets: The names of the language model's linear layers that get an adapter.
-        around: The texts before the soft tokens and after the question, with special tokens. None to take them from
-            the language model: its chat template, or else the token that begins a text, and nothing.
+        around: The texts before the soft tokens and after the question, with special tokens. None to take them from the
+            language model: its chat template, or the token that begins a text, and nothing.
 
     Raises:
         InvalidArgumentError: If a value is out of range.

@@ -17,7 +17,7 @@ from kg_retrievers.graph.verbalize import LONE_ENTITIES, facts_of, lone_entities
 
 
 class GraphPromptInput(TypedDict):
-    """What a graph prompt answers.
+    """The input of a graph prompt.
 
     Attributes:
         question: The question.
@@ -35,9 +35,9 @@ class GraphPromptExample:
     Args:
         question: The question.
         answers: The answers, in the form to learn.
-        triples: The graph, most important first; none where nothing was found.
-        labels: The labels of the entities, by key; a key that is missing is its own label.
-        entities: The entities of the graph that no triple holds, as an object of a scene without relations.
+        triples: The graph, most important first. Empty if nothing was found.
+        labels: The labels of the entities, by key. A missing key is its own label.
+        entities: The entities of the graph that no triple holds, such as an object of a scene without relations.
 
     Raises:
         InvalidArgumentError: If the question is empty, there is no answer, or a triple is not three texts.
@@ -64,7 +64,7 @@ class GraphPromptExample:
 
     @classmethod
     def of_documents(cls, question: str, answers: Iterable[str], documents: Sequence[Document]) -> Self:
-        """Return an example whose graph is what a retriever found: triples and lone entities of all Documents, once."""
+        """Return an example whose graph is a retriever's result: triples and lone entities of all Documents, once."""
         return cls(question, tuple(answers), *graph_of(documents))
 
     @classmethod
@@ -73,8 +73,8 @@ class GraphPromptExample:
 
         Args:
             question: The question, with its graph.
-            retriever: One that was built over this graph; where it refuses a question, the graph is empty. None for all
-                of the graph.
+            retriever: A retriever that was built over this graph. If it refuses a question, the graph is empty. None
+                for all of the graph.
         """
         if retriever is not None:
             return cls.of_documents(question.text, question.answers, retriever.invoke(question.text))
@@ -102,13 +102,13 @@ def graph_of(documents: Sequence[Document]) -> tuple[tuple[Triple, ...], dict[st
 def graph_prompt_examples(
     retriever: Runnable[str, list[Document]], questions: Iterable[Question], *, label: Callable[[str], str] = str
 ) -> list[GraphPromptExample]:
-    """Retrieve the graphs of questions, to train on these.
+    """Retrieve the graphs of questions for training.
 
     Args:
-        retriever: The one that will stand before the model. If it refuses a question, it logs a warning, and the graph
-            is empty.
-        questions: With answers; those without are left out, since nothing can be learned from them.
-        label: Returns the label of an answer, which is an entity key, as `graph.label` does; by default the key itself.
+        retriever: The retriever that will stand before the model. If it refuses a question, it logs a warning, and the
+            graph is empty.
+        questions: With answers. Questions without any are left out, since nothing can be learned from them.
+        label: Returns the label of an answer, which is an entity key, as `graph.label` does. By default the key itself.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, PCSTRetriever, default_embeddings

@@ -1,7 +1,7 @@
-"""A causal language model of Hugging Face, a fingerprint that tells it from others, and low-rank adapters in it.
+"""Load causal language models of Hugging Face, with fingerprints and low-rank adapters.
 
-The adapters are those of E. Hu et al., LoRA: Low-Rank Adaptation of Large Language Models, ICLR 2022, arXiv:2106.09685,
-as peft computes them (extra `graph-prompt`).
+A fingerprint distinguishes one language model from another. The adapters follow E. Hu et al., LoRA: Low-Rank Adaptation
+of Large Language Models, ICLR 2022, arXiv:2106.09685, as peft computes them (extra `graph-prompt`).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ try:
 except ModuleNotFoundError as cause:  # of a package that is there but broken, its own error says more
     raise MissingExtraError("A language model that reads graph prompts", "graph-prompt") from cause
 
-#: How many values of each weight make the fingerprint, which tells one language model from another.
+#: How many values of each weight make the fingerprint, which distinguishes one language model from another.
 LOOKED_AT = 16
 
 #: The day that a chat template gets, if it asks for one: the same in training and in all answers.
 DATE = "26 Jul 2024"
 
-#: Stands for what a user says, to find what a chat template puts around it.
+#: Stands for a user's message, to find the text that a chat template puts around it.
 _CONTENT = "GRAPH-AND-QUESTION"
 
 
@@ -80,7 +80,8 @@ class CausalLM:
             revision: Which version of it: a branch, tag or commit.
             dtype: The type of its weights, such as "float32" and "bfloat16", or "auto" for the type in which they are
                 stored.
-            device: "cpu", "cuda", "cuda:1" ...; None for the choice of transformers, which takes a GPU if there is one.
+            device: "cpu", "cuda", "cuda:1" and so on. None for the choice of transformers, which takes a GPU if there
+                is one.
 
         Raises:
             ModelLoadError: If the model cannot be loaded.
@@ -123,7 +124,7 @@ class CausalLM:
 
     @property
     def dtype(self) -> str:
-        """The type of its weights, as "float32" or "bfloat16"."""
+        """The type of its weights, such as "float32" or "bfloat16"."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
@@ -145,7 +146,7 @@ class CausalLM:
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """The tokens that end an answer; the first is the one that ends it in training."""
+        """The tokens that end an answer. The first is the one that ends it in training."""
         more = self.model.generation_config.eos_token_id
         more = [] if more is None else [more] if isinstance(more, int) else more
         return tuple(dict.fromkeys([self.tokenizer.eos_token_id, *more]))
@@ -155,8 +156,8 @@ class CausalLM:
 
         Args:
             text: The text.
-            special: Whether special tokens that are written out, as "</s>", are read as special tokens rather than as
-                text; never for what comes from a graph or a user.
+            special: Whether special tokens that are written out, such as "</s>", are read as special tokens rather than
+                as text. Never set it for text from a graph or a user.
         """
         parts = [text] if special else self._within_marks.split(text)
         with self._lock:  # a tokenizer must not be used by two threads at once
@@ -164,14 +165,14 @@ class CausalLM:
         return [token for row in rows for token in row]
 
     def streamer(self) -> TextIteratorStreamer:
-        """Return what takes tokens on one thread, and yields their text on another."""
+        """Return a streamer that takes tokens on one thread, and yields their text on another."""
         return TextIteratorStreamer(self.tokenizer, skip_special_tokens=True)
 
     def around(self) -> tuple[str, str]:
-        """Return the texts before and after what a user says: those of the chat template, where there is one.
+        """Return the texts before and after a user's message, from the chat template if there is one.
 
         Raises:
-            InvalidArgumentError: If it does not hold what the user says once.
+            InvalidArgumentError: If the template does not hold the user's message exactly once.
         """
         if not self.tokenizer.chat_template:
             return self.tokenizer.bos_token or "", ""
@@ -201,7 +202,7 @@ def _fingerprint(model: Any, tokenizer: Any) -> str:
 
 
 def add_adapters(lm: CausalLM, config: GraphPromptConfig) -> Any:
-    """Return a language model with adapters, in evaluation mode; its own weights stay as they are.
+    """Return a language model with adapters, in evaluation mode. Its own weights stay as they are.
 
     Raises:
         InvalidArgumentError: If the language model has no linear layers of the names in `lora_targets`.

@@ -37,26 +37,26 @@ from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
 #: The method's name in checkpoints and on the shell.
 METHOD = "graph-prompt"
 
-#: What to do without any triple; see `GraphPromptModel`.
+#: The behaviour without any triple, see `GraphPromptModel`.
 EmptyGraph = Literal["answer", "raise"]
 
 
 class GraphPromptModel(Runnable[GraphPromptInput, str]):
-    """Answers a question with a language model that reads its evidence as soft tokens and in words.
+    """Answer a question with a language model that reads evidence as soft tokens and in words.
 
-    It serves wherever an answerer does: `answer_chain(retriever, model)`, `build_workflow(retriever, model)`, and it
-    streams. Callbacks, such as those that count what a workflow costs, see each answer as a call of a chat model.
-    Decoding is greedy: the same evidence gives the same answer. The model reads the question and the triples of the
-    documents, and writes the graph as in its training.
+    Use it like any other answerer: `answer_chain(retriever, model)`, `build_workflow(retriever, model)`. It streams.
+    Callbacks, such as counters of a workflow's costs, see each answer as a call of a chat model. Decoding is greedy:
+    the same evidence gives the same answer. The model reads the question and the triples of the documents, and writes
+    the graph as in its training.
 
     Train one with `train_graph_prompt`, or read one with `from_pretrained`. A model can be copied and pickled, with its
-    language model, where its embeddings can.
+    language model, if its embeddings can.
 
     Args:
-        network: The language model and what makes its soft tokens.
-        training: What it was trained on, and how well it did; values of JSON.
-        max_new_tokens: The most tokens of an answer; None for as many as in training.
-        empty_graph: What to do without any triple: "answer" from the question alone, without soft tokens of a graph,
+        network: The language model and the network that makes its soft tokens.
+        training: Its training data and results, as values of JSON.
+        max_new_tokens: The most tokens of an answer. None for as many as in training.
+        empty_graph: The behaviour without any triple: "answer" from the question alone, without soft tokens of a graph,
             or "raise" an error.
 
     Raises:
@@ -87,12 +87,12 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
 
     @property
     def config(self) -> GraphPromptConfig:
-        """What the language model reads, and what makes its soft tokens."""
+        """The input of the language model, and the network that makes its soft tokens."""
         return self.network.config
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with what was trained, the language model and the options of answers."""
+        """32 hexadecimal digits that change with the trained weights, the language model and the options of answers."""
         lm, weights = self.network.lm, self.network.weights
         parts = [lm.fingerprint, lm.dtype, asdict(self.config), VERSION, self.max_new_tokens, self.empty_graph]
         found = blake2b(json.dumps(parts).encode(), digest_size=16)
@@ -103,10 +103,10 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     # --- on disk ----------------------------------------------------------------------------------------------------
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write what was trained: `model.safetensors`, with the configuration in its metadata, in one rename.
+        """Write the trained weights to `model.safetensors` in one rename.
 
-        The language model itself is not written. For other programs, `network.model.save_pretrained` of peft writes
-        the adapters.
+        The metadata of the file holds the configuration. The language model itself is not written. For other programs,
+        `network.model.save_pretrained` of peft writes the adapters.
 
         Raises:
             InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
@@ -133,15 +133,15 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         max_new_tokens: int | None = None,
         empty_graph: EmptyGraph = "answer",
     ) -> Self:
-        """Read what `save_pretrained` wrote.
+        """Read a model that `save_pretrained` wrote.
 
         Args:
             folder: The folder.
             embeddings: The embeddings that the model was trained with.
-            llm: The language model that it was trained with, or its name or folder; None to load it under the name
-                that it had.
-            precision: The type in which the language model's weights are loaded, and in which it computes; None for
-                that of the training. A language model that is handed in keeps its own.
+            llm: The language model that it was trained with, or its name or folder. None to load it under the name that
+                it had.
+            precision: The type in which the language model's weights are loaded, and in which it computes. None for the
+                type of the training. A language model that is handed in keeps its own.
             max_new_tokens: As for the class.
             empty_graph: As for the class.
 
@@ -184,7 +184,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     # --- answers ----------------------------------------------------------------------------------------------------
 
     def prompt(self, input: GraphPromptInput) -> Prompt:
-        """Return what the language model reads of a question: how many of its triples are shown in words, of how many.
+        """Return the language model's input for a question, with the number of triples shown in words and in all.
 
         Raises:
             InvalidArgumentError: As from `invoke`.
@@ -205,7 +205,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         return self.network.prompt(question, triples, labels, entities=entities, room=self.max_new_tokens)
 
     def _writing(self, input: GraphPromptInput) -> Runnable[Any, str]:
-        """Return the language model with what it reads of a question."""
+        """Return the language model with its input for a question."""
         prompt = self.prompt(input)
         words = HumanMessage("\n\n".join(filter(None, (prompt.text, input["question"]))))
         chat = _GraphPromptChat(model=self, prompt=prompt, cache=False)
@@ -223,7 +223,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     async def astream(
         self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[str]:
-        """As `stream`; the language model runs on another thread."""
+        """As `stream`, with the language model on another thread."""
         async for part in RunnableLambda(self._writing, name=self.get_name()).astream(input, config):
             yield part
 

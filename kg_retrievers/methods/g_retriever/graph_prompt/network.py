@@ -37,7 +37,7 @@ class TextVectors:
 
     Attributes:
         known: The vectors of texts that are not embedded again, as in a training.
-        probe: float32, shape (dimension): the vector of `PROBE`, which tells these embeddings from others.
+        probe: float32, shape (dimension): the vector of `PROBE`, which distinguishes these embeddings from others.
     """
 
     def __init__(self, embeddings: Embeddings) -> None:
@@ -47,7 +47,9 @@ class TextVectors:
         self.probe: Array = self.of([PROBE])[0]
 
     def of(self, texts: Sequence[str]) -> Array:
-        """Return float32 unit rows, shape (texts, dimension); the texts that are not known take one call of `embed`.
+        """Return float32 unit rows, shape (texts, dimension).
+
+        The texts that are not known take one call of `embed`.
 
         Raises:
             InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
@@ -61,7 +63,7 @@ class PromptGraph(NamedTuple):
     """The graph of one question, as an encoder takes it.
 
     Attributes:
-        names: The texts of the nodes, by position; the tables in words number them in the same order.
+        names: The texts of the nodes, by position. The tables in words number them in the same order.
         relations: The text of each triple's relation.
         ends: int64, shape (2, triples): the positions of heads and of tails.
     """
@@ -72,7 +74,7 @@ class PromptGraph(NamedTuple):
 
     @classmethod
     def of(cls, triples: Sequence[Triple], labels: Mapping[str, str], entities: Sequence[str] = ()) -> PromptGraph:
-        """Take entities and relations of triples as they first occur, head before tail; then the other entities."""
+        """Take entities and relations of triples as they first occur, head before tail, then the other entities."""
         keys = [*(key for head, _, tail in triples for key in (head, tail)), *entities]
         nodes = {key: position for position, key in enumerate(dict.fromkeys(keys))}
         names = tuple(readable(labels.get(key, key)) for key in nodes)
@@ -90,9 +92,10 @@ class PromptGraph(NamedTuple):
 class GraphTokens(torch.nn.Module):
     """Graphs as soft tokens.
 
-    Layers of a graph network over the vectors of names, along the triples, with batch normalisation and ReLU between
-    them; the mean over the nodes (equation 9); two linear layers with a sigmoid between them (equation 10; the sigmoid
-    is that of the published code). Relations are edge features for "transformer" and "gat"; "gcn" takes none.
+    First come layers of a graph network over the vectors of names, along the triples, with batch normalisation and ReLU
+    between them. Then comes the mean over the nodes (equation 9), and then two linear layers with a sigmoid between
+    them (equation 10, with the sigmoid of the published code). Relations are edge features for "transformer" and "gat",
+    while "gcn" takes none.
 
     Args:
         config: The sizes.
@@ -149,15 +152,15 @@ _IGNORED = -100
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a language model reads of one question.
+    """The input of a language model for one question.
 
     Attributes:
         before: Tokens before the soft ones.
         after: Tokens after them.
-        label: Tokens of the answer, with its end; none where it is asked for.
-        graph: What the soft tokens are made of; None where there is no graph, or no encoder.
+        label: Tokens of the answer, with its end. Empty if the answer is asked for.
+        graph: The graph that the soft tokens are made of. None if there is no graph, or no encoder.
         soft: How many soft tokens there are.
-        text: The graph in words, as far as it has room; empty where it is not shown.
+        text: The graph in words, as far as it has room. Empty if it is not shown.
         shown: How many triples this text shows.
         triples: How many triples there are.
     """
@@ -177,17 +180,17 @@ class Prompt:
 
 
 class GraphPromptNetwork:
-    """A language model that reads soft tokens, with what makes these.
+    """A language model that reads soft tokens, with the network that makes them.
 
     Args:
-        lm: The language model. Its weights stay frozen; with `lora_rank` it is given adapters.
-        config: What is put in front of it.
+        lm: The language model. Its weights stay frozen. With `lora_rank` it gets adapters.
+        config: The input that is put in front of it.
         vectors: The vectors of names and relations.
         seed: Of the weights.
 
     Attributes:
         model: The language model of `lm`, or peft's wrapper of it if there are adapters.
-        tokens: What makes the soft tokens: a graph network, or the tokens themselves.
+        tokens: The source of the soft tokens: a graph network, or the tokens themselves.
 
     Raises:
         InvalidArgumentError: If the language model has adapters already, or no linear layers of a name that gets some.
@@ -215,7 +218,7 @@ class GraphPromptNetwork:
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
-        """Everything that is trained, by name; the tensors require gradients."""
+        """Everything that is trained, by name. The tensors require gradients."""
         return {name: weight for name, weight in self._trained.named_parameters() if weight.requires_grad}
 
     @property
@@ -234,7 +237,7 @@ class GraphPromptNetwork:
         """Take parameters and buffers.
 
         Raises:
-            ValueError: If they are not those of this language model and configuration.
+            ValueError: If they do not belong to this language model and configuration.
         """
         tensors = {**self.parameters, **self.buffers}
         wanted = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
@@ -244,7 +247,7 @@ class GraphPromptNetwork:
             tensor.copy_(torch.from_numpy(weights[name]))
 
     def train(self, on: bool) -> None:
-        """Switch what is trained to training, or back; a language model without adapters never drops anything out."""
+        """Switch the trained parts to training, or back. A language model without adapters never drops anything out."""
         self.tokens.train(on)
         if self.config.lora_rank:
             self.model.train(on)
@@ -261,15 +264,18 @@ class GraphPromptNetwork:
         entities: Sequence[str] = (),
         room: int | None = None,
     ) -> Prompt:
-        """Return what is read of a question; the text of the graph is cut so that question and answer have room.
+        """Return the input for a question.
+
+        The text of the graph is cut so that question and answer have room.
 
         Args:
             question: The question.
-            triples: The graph, most important first. The encoder is given all, also those that the text leaves out.
-            labels: What entities are called, by key.
+            triples: The graph, most important first. The encoder gets all of them, also triples that the text leaves
+                out.
+            labels: The labels of entities, by key.
             answers: In training, the answers to learn.
             entities: The entities of the graph that no triple holds.
-            room: The most tokens of an answer; by default those of the configuration.
+            room: The most tokens of an answer. By default as in the configuration.
 
         Raises:
             InvalidArgumentError: If the language model has no room for the question.
@@ -352,7 +358,7 @@ class GraphPromptNetwork:
 
     @torch.no_grad()
     def generate(self, prompt: Prompt, max_new_tokens: int, streamer: Any = None) -> list[int]:
-        """Return the tokens of an answer, each the most likely one, and its end; a streamer is given each of them."""
+        """Return the tokens of an answer, each the most likely one, and its end. A streamer gets each of them."""
         found = self.lm.model.generate(
             inputs_embeds=self.read([prompt])[0][None],
             max_new_tokens=max_new_tokens,

@@ -42,10 +42,10 @@ class GraphPromptTraining:
     Attributes:
         model: The model, as it was at the best validation.
         history: The mean loss of the validation, before the training and after each epoch.
-        cut: The number of examples, those of the validation included, whose text of the graph lacks triples; the
-            encoder is given them all.
+        cut: The number of examples, with the validation, whose text of the graph lacks triples. The encoder gets all
+            triples.
         trained: The number of weights that were trained.
-        weights: The number of all weights, those of the language model included.
+        weights: The number of all weights, including the language model's.
     """
 
     model: GraphPromptModel
@@ -86,32 +86,32 @@ def train_graph_prompt(
 ) -> GraphPromptTraining:
     """Train soft tokens, and adapters by choice, on questions with answers and retrieved graphs.
 
-    The defaults are those of the paper (appendix B.1) and the code published with it. Loss: the mean of -log p over
-    the tokens of the answers of a batch and their ends; question and graph add nothing to it.
+    The defaults come from the paper (appendix B.1) and the code published with it. The loss is the mean of -log p over
+    the tokens of the answers of a batch and their ends. Question and graph add nothing to it.
 
-    *Differs from the published code* in gradients that are those of the whole batch: there, `grad_steps` only delays
-    the learning rate; in a learning rate that rises from the first step; in answers that keep their capitals; and in
-    the end of an answer, which does not take the place of its last token where this is cut.
+    *Differs from the published code*: the gradients are of the whole batch, while `grad_steps` of the code only delays
+    the learning rate. The learning rate rises from the first step. Answers keep their capitals. If an answer is cut,
+    its end does not take the place of its last token.
 
-    With `output` the training is kept there after each epoch, and the same call goes on after an interruption; in the
+    With `output` the training is kept there after each epoch, and the same call goes on after an interruption. In the
     end the model is saved there. The same arguments give the same model on the same machine, on a CPU.
 
     Args:
-        llm: The language model, or its name on Hugging Face or folder. It stays as it is; with "lora", a language model
+        llm: The language model, or its name on Hugging Face or folder. It stays as it is. With "lora", a language model
             that was handed in has adapters afterwards, and serves this model alone.
-        embeddings: Embeddings for the names of entities and relations: those of an index, or any others.
-        examples: The examples to learn; `graph_prompt_examples` makes them of questions.
-        validation: Examples that say when to stop; by default a tenth of the others, drawn at random.
-        output: A folder for the model, which must hold none; by default nothing is saved.
-        setting: One of the paper's settings; see `Setting`.
-        epochs: How often each example is looked at, at most; about, since all batches are full.
+        embeddings: Embeddings for the names of entities and relations, of an index or any others.
+        examples: The examples to learn. `graph_prompt_examples` makes them of questions.
+        validation: Examples that decide when to stop. By default a tenth of the others, drawn at random.
+        output: A folder for the model, which must hold none. By default nothing is saved.
+        setting: One of the paper's settings, see `Setting`.
+        epochs: How often each example is looked at, at most. It is an approximate number, since all batches are full.
         batch_size: How many examples make one step, which decides the memory.
-        learning_rate: The highest learning rate of AdamW; it falls along a cosine to half of it.
+        learning_rate: The highest learning rate of AdamW. It falls along a cosine to half of it.
         warm_up: The share of the steps, the first ones, in which it rises.
-        max_gradient: The longest gradient (L2 norm) that counts as it is; longer ones are shortened to it.
+        max_gradient: The longest gradient (L2 norm) that counts as it is. Longer ones are shortened to it.
         patience: After how many epochs without a better validation the training ends.
-        precision: The type of the language model's weights, in which it computes: "bfloat16" takes half the memory,
-            and less time where the processor has it; None for the type in which they are stored, or handed in.
+        precision: The type of the language model's weights, in which it computes: "bfloat16" takes half the memory, and
+            less time if the processor supports it. None for the type in which they are stored, or handed in.
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
         **config: Fields of `GraphPromptConfig`, as for the ablations of the paper.
@@ -184,7 +184,7 @@ BETAS, WEIGHT_DECAY, LAST_RATE = (0.9, 0.95), 0.05, 0.5
 
 @dataclass(kw_only=True)
 class PromptTrainer(Trainer[Prompt, Prompt]):
-    """Trains what makes the soft tokens of a language model, and its adapters; the validation is a negative loss."""
+    """Trains the network that makes the soft tokens, and the adapters. The validation is a negative loss."""
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return AdamW."""
@@ -225,7 +225,7 @@ def mean_loss(network: GraphPromptNetwork, prompts: Sequence[Prompt], at_once: i
 def _split(
     examples: Sequence[GraphPromptExample], validation: Sequence[GraphPromptExample] | None, seed: int
 ) -> tuple[list[GraphPromptExample], list[GraphPromptExample]]:
-    """Return the examples to train on and to validate with; a single example is both."""
+    """Return the examples to train on and to validate with. A single example is both."""
     if validation is not None:
         return list(examples), list(validation)
     count = max(1, round(VALIDATION_SHARE * len(examples)))

@@ -1,4 +1,4 @@
-"""Exact top-k subgraphs of a knowledge graph by graph semantic distance (GSD) to a pattern.
+"""Find the exact top-k subgraphs by graph semantic distance (GSD) to a pattern.
 
 Source: Y. Cai, Z. Guo, Y. Pei, W. Bian, W. Zheng: SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven
 Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272, sections 4.2, 4.3 and 5.
@@ -7,17 +7,17 @@ The paper's algorithm binds every pattern node to one entity at a time. Here an 
 entities it may still be, so that all bindings of the unknowns that share one distance are one branch of the search and
 come back as one match:
 
-1. `layout`: the pattern is laid out as a tree from a known node; an edge that closes a cycle follows once both its ends
+1. `layout`: the pattern is laid out as a tree from a known node. An edge that closes a cycle follows once both its ends
    are placed.
 2. `bounds`: distances flow from the other known nodes towards the root (min-sum messages), an exact lower bound on
    trees.
-3. `search`: branch and bound over the choices that cost something: the entity of a known node, the relation
-   of an edge, the type of a typed node; cheapest bound first, cut at `bound >= k-th best`. What loses its support
-   leaves its set, and the sets above. For each of the k best combinations the sets are then made arc-consistent
-   (`complete`), which on a tree leaves exactly the bindings that occur in a match.
-4. `solving`: where there are many candidates, all this is done among the nearest of them first.
+3. `search`: branch and bound over the choices that cost something: the entity of a known node, the relation of an edge,
+   and the type of a typed node. The cheapest bound comes first, cut at `bound >= k-th best`. Entities that lose their
+   support leave their set, and the sets above. For each of the k best combinations the sets are then made
+   arc-consistent (`complete`), which on a tree leaves exactly the bindings that occur in a match.
+4. `solving`: if there are many candidates, all this is done among the nearest of them first.
 
-An unknown node is bound to one entity at a time only where sets cannot be exact: at one end of an edge that closes a
+An unknown node is bound to one entity at a time only if sets cannot be exact: at one end of an edge that closes a
 cycle and at one end of an inequality between unknowns.
 """
 
@@ -58,27 +58,27 @@ def match_pattern(
     """Return the k matches with the smallest graph semantic distance, ascending.
 
     GSD = sum over known nodes of d(text, entity) + sum over known relations of d(text, relation) (equation 3 of the
-    paper), plus, other than in the paper, the distance of the type of each node that has one. Matches at equal
-    distance come in the order of the search, which depends on the graph and the query alone.
+    paper), plus, unlike in the paper, the distance of the type of each node that has one. Matches at equal distance
+    come in the order of the search, which depends on the graph and the query alone.
 
-    Cost: linear in the adjacency entries near the candidates for a pattern without cycles; exponential in the number
-    of unknown nodes on cycles. Compiled at the first call; safe to call from any thread.
+    Cost: linear in the adjacency entries near the candidates for a pattern without cycles, and exponential in the
+    number of unknown nodes on cycles. Compiled at the first call. Safe to call from any thread.
 
     Args:
         adjacency: The graph, both directions.
         relations: The number of its relations.
         query: The pattern by ids.
-        k: How many matches; 1 or more.
+        k: How many matches, 1 or more.
         distinct: "known": no other node takes an entity that a known node takes. "nodes": all nodes take different
             entities (the paper's isomorphism). "none": walks may turn back. Stated inequalities always hold.
         direction: "ignore": a triple fits an edge either way (as in the paper). "respect": head to head, tail to tail.
-        ties: "merge": all bindings of the unknowns that share their known entities, known relations and type
-            distances are one match. "break": each binding is a match of its own (as in the paper).
+        ties: "merge": all bindings of the unknowns that share their known entities, known relations and type distances
+            are one match. "break": each binding is a match of its own (as in the paper).
         max_distance: Matches beyond are not returned.
-        max_bindings: The most entities of one unknown node in one match; the lowest ids stay.
-        max_scans: The most adjacency entries looked at, for finding the matches and again for completing each; a
-            deterministic budget.
-        max_seconds: A budget of wall-clock time for finding the matches, not deterministic; None for no limit. Those
+        max_bindings: The most entities of one unknown node in one match. The lowest ids stay.
+        max_scans: The most adjacency entries looked at, for finding the matches and again for completing each. This
+            budget is deterministic.
+        max_seconds: A budget of wall-clock time for finding the matches, not deterministic. None for no limit. Matches
             found by then are completed. Time to compile is not counted.
 
     Raises:

@@ -1,10 +1,15 @@
 """Lower bounds: distances flow from the known nodes of a pattern towards its root (min-sum messages).
 
-Filled in, by node: `lower`, where its row in `gains` and `reached` begins, -1 where own cost + `below` must do;
-`reach`, how many entities it reaches, and `weight`, how many adjacency entries these have; `below`, the least cost of
-what hangs below it; `least`, the least cost of its subtree; `sent`, 1 once its parent knows. Filled in, by entity:
-INFINITE less the least cost of a node's subtree with it, its own cost included, in `gains`; a bit in `present`.
-Entities that no match below the limit of the search can have are left out.
+Filled in, by node:
+
+- `lower`: the start of its row in `gains` and `reached`, or -1 if own cost + `below` must do.
+- `reach` and `weight`: the number of entities that it reaches, and of their adjacency entries.
+- `below`: the least cost of the subtrees that hang below it.
+- `least`: the least cost of its subtree.
+- `sent`: 1 once its parent knows.
+
+Filled in, by entity: INFINITE less the least cost of a node's subtree with it, its own cost included, in `gains`, and a
+bit in `present`. Entities that no match below the limit of the search can have are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout
 from kg_retrievers.methods.simgrag.matching.pointers import Progress, end_of_run, own_cost, part_of, spend, ways
 
-#: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
+#: A message is not sent through more than this share of the graph's adjacency entries. A constant serves instead.
 MESSAGE_SHARE = 0.5
 
 
@@ -24,7 +29,7 @@ MESSAGE_SHARE = 0.5
 
 @compiled
 def _keep_below(state: Progress, row: int, kept: int, entity: int, cost: int, most: int) -> int:
-    """Keep an entity that is reached at its new cost, if that is below `most`; return how many are kept then."""
+    """Keep an entity that is reached at its new cost, if that is below `most`. Return how many are kept then."""
     at = row + entity
     if cost < most:
         state.gains[at] = INFINITE - cost
@@ -39,21 +44,21 @@ def _keep_below(state: Progress, row: int, kept: int, entity: int, cost: int, mo
 def _tell(
     graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, side: int, most: int, begun: bool
 ) -> int:
-    """Write in `message` what the other end of a step costs by entity of a node, reading the rows of the other end.
+    """Write the cost of the other end of a step, by entity of a node, in `message`, reading the rows of the other end.
 
     Args:
         graph: The graph.
         plan: The pattern.
-        state: Where the search stands.
+        state: The state of the search.
         v: The node.
         c: The node at the other end.
-        s: The step. If it closes a cycle, only the relation counts, by what it costs beyond the cheapest one.
+        s: The step. If it closes a cycle, only the relation counts, by its cost beyond the cheapest one.
         side: Its direction, seen from the other end.
-        most: What costs this or more is left out.
-        begun: Whether the node reaches something already; the message holds nothing else then.
+        most: Entities that cost this or more are left out.
+        begun: Whether the node reaches something already. The message then holds nothing else.
 
     Returns:
-        How many entities the message holds, those in `touched`.
+        How many entities the message holds. They are in `touched`.
     """
     row, other_row, costs = state.lower[v], state.lower[c], plan.term[s] * plan.relations
     closes = plan.kind[s] == CYCLE
@@ -86,7 +91,7 @@ def _tell(
 
 @compiled
 def _take_message(graph: Graph, plan: Layout, state: Progress, v: int, count: int, most: int, begun: bool) -> None:
-    """Join a message to what a node reaches, or let it begin with what the message holds; then forget the message."""
+    """Join a message to the entities that a node reaches, or let them begin with it. Then forget the message."""
     row, kept = state.lower[v], wide(0)
     if begun:
         for i in range(state.reach[v]):
@@ -109,7 +114,7 @@ def _take_message(graph: Graph, plan: Layout, state: Progress, v: int, count: in
 
 @compiled
 def _hear(graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, most: int, begun: bool) -> bool:
-    """Bound a node by what another end of a step reaches; return whether that was possible and not too costly."""
+    """Bound a node by the entities at another end of a step. Return whether this was possible and not too costly."""
     side = plan.side[s] ^ 1 if plan.near[s] == v else plan.side[s]
     if state.lower[v] < 0 or state.lower[c] < 0 or state.weight[c] > MESSAGE_SHARE * 2 * graph.triples:
         return False
@@ -146,7 +151,7 @@ def _own_floor(plan: Layout, v: int) -> int:
 
 @compiled
 def _next_child(plan: Layout, state: Progress, v: int) -> int:
-    """Return the lightest child of those that have sent nothing; -1 where all have.
+    """Return the lightest child that has sent nothing, or -1 if all have.
 
     It comes first, since those after it need to answer only for the entities that it reaches.
     """
@@ -159,7 +164,7 @@ def _next_child(plan: Layout, state: Progress, v: int) -> int:
 
 @compiled
 def bound_node(graph: Graph, plan: Layout, state: Progress, v: int, room: int) -> None:
-    """Bound one node, whose children are bound; entities that cost `room` beyond the least possible are dropped."""
+    """Bound one node, whose children are bound. Entities that cost `room` beyond the least possible are dropped."""
     begun = state.lower[v] >= 0 and plan.known[v] != 0
     while True:
         c = _next_child(plan, state, v)
@@ -226,7 +231,7 @@ def begin_bounds(graph: Graph, plan: Layout, state: Progress) -> int:
 
 @compiled
 def add_pending(plan: Layout, state: Progress) -> None:
-    """Write the least cost of what is neither placed before a step nor below it."""
+    """Write the least cost of the nodes that are neither placed before a step nor below it."""
     for s in range(plan.steps):
         for later in range(plan.steps):
             if not plan.outside[s * plan.steps + later]:

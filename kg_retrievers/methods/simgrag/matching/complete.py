@@ -25,7 +25,7 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
 
 @compiled
 def _keep_supported(graph: Graph, plan: Layout, state: Progress, row: int, child: int) -> bool:
-    """Drop from the set above a node what has no neighbor in the node's set; return whether something was dropped."""
+    """Drop entities without a neighbor in a node's set from the set above. Return whether something was dropped."""
     s = plan.placed_by[child]
     relation, costs = state.relation[s], plan.term[s] * plan.relations
     stamp = next_stamps(graph, state)
@@ -61,7 +61,7 @@ def _keep_supported(graph: Graph, plan: Layout, state: Progress, row: int, child
 
 @compiled
 def propagate(graph: Graph, plan: Layout, state: Progress, row: int, node: int) -> bool:
-    """Shrink the sets above one that has shrunk; return whether none is empty."""
+    """Shrink the sets above one that has shrunk. Return whether none is empty."""
     while state.end[row * plan.nodes + node] > state.begin[row * plan.nodes + node]:
         if plan.parent[node] < 0 or not _keep_supported(graph, plan, state, row, node):
             return True
@@ -71,7 +71,7 @@ def propagate(graph: Graph, plan: Layout, state: Progress, row: int, node: int) 
 
 @compiled
 def _keep_reached(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Keep in the set of the far end of a step what the near end reaches; return whether anything is left."""
+    """Keep the entities that the near end reaches in the set of a step's far end. Return whether anything is left."""
     row, relation, costs = plan.steps, state.relation[s], plan.term[s] * plan.relations
     near, far = row * plan.nodes + plan.near[s], row * plan.nodes + plan.far[s]
     stamp = next_stamps(graph, state)
@@ -99,7 +99,7 @@ def _keep_reached(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
 
 @compiled
 def _make_consistent(graph: Graph, plan: Layout, state: Progress) -> bool:
-    """Keep in each set of a complete combination only what occurs in a match; return whether none is empty."""
+    """Keep only entities of a match in each set of a complete combination. Return whether none is empty."""
     row = plan.steps
     for s in range(row - 1, -1, -1):
         if plan.kind[s] == TREE:
@@ -114,7 +114,7 @@ def _make_consistent(graph: Graph, plan: Layout, state: Progress) -> bool:
 
 @compiled
 def _leave_out(graph: Graph, plan: Layout, state: Progress) -> bool:
-    """Cut the sets down to `max_bindings`; return whether something is left of all of them."""
+    """Cut the sets down to `max_bindings`. Return whether something is left of all of them."""
     row = plan.steps
     for v in range(plan.nodes):
         begin, end, top = state.begin[row * plan.nodes + v], state.end[row * plan.nodes + v], state.top[row]
@@ -141,7 +141,7 @@ def _leave_out(graph: Graph, plan: Layout, state: Progress) -> bool:
 
 @compiled
 def _collect_bindings(graph: Graph, plan: Layout, state: Progress) -> bool:
-    """Add what the sets hold to the bindings; return whether there was room."""
+    """Add the entities of the sets to the bindings. Return whether there was room."""
     row, first = plan.steps, state.counts[tally.MATCH] * plan.nodes * graph.entities
     for v in range(plan.nodes):
         begin, end = state.begin[row * plan.nodes + v], state.end[row * plan.nodes + v]
@@ -159,7 +159,7 @@ def _collect_bindings(graph: Graph, plan: Layout, state: Progress) -> bool:
 
 @compiled
 def _collect_facts(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Add the triples that join the two sets of a step to the facts; return whether there was room and time."""
+    """Add the triples that join the two sets of a step to the facts. Return whether there was room and time."""
     row, relation, costs = plan.steps, state.relation[s], plan.term[s] * plan.relations
     near, far = row * plan.nodes + plan.near[s], row * plan.nodes + plan.far[s]
     stamp = next_stamps(graph, state)
@@ -186,7 +186,7 @@ def _collect_facts(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
 
 @compiled
 def collect(graph: Graph, plan: Layout, state: Progress) -> None:
-    """Add what the sets hold to the bindings and facts of the match."""
+    """Add the entities and triples of the sets to the bindings and facts of the match."""
     if not _make_consistent(graph, plan, state):
         return
     if not _leave_out(graph, plan, state) or not _collect_bindings(graph, plan, state):

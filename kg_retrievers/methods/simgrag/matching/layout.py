@@ -14,12 +14,12 @@ from kg_retrievers.graph.columns import Array
 #: Kinds of steps: place a root, place a node at the end of an edge, join two placed nodes.
 START, TREE, CYCLE = 0, 1, 2
 
-#: What of a node tells matches apart.
+#: The part of a node that distinguishes matches: nothing, its entity, or its level.
 NOTHING, ENTITY, LEVEL = 0, 1, 2
 
 
 class Shape(NamedTuple):
-    """What the layout of a plan depends on: neither the graph nor the candidates.
+    """The input of a plan's layout: neither the graph nor the candidates.
 
     Attributes:
         edges: As in the query.
@@ -70,7 +70,7 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> Array:
 
 
 def _differing(shape: Shape) -> Array:
-    """Return which nodes must not take the same entity; int64, (nodes, nodes)."""
+    """Return the pairs of nodes that must not take the same entity, int64, (nodes, nodes)."""
     nodes, known = range(len(shape.known)), shape.known
     differs = np.zeros((len(nodes), len(nodes)), np.int64)
     for a, b in product(nodes, nodes):
@@ -81,7 +81,7 @@ def _differing(shape: Shape) -> Array:
 
 
 def _carried_as_sets(shape: Shape, order: Sequence[_Edge], step: dict[int, int], differs: Array) -> list[bool]:
-    """Return which nodes are carried as sets; of two that must be told apart, the upper one is bound."""
+    """Return which nodes are carried as sets. Of two that must be distinguished, the upper one is bound."""
     nodes = range(len(shape.known))
     closing = [{near, far} for kind, near, far, _ in order if kind == CYCLE]
     as_set = [shape.ties == "merge" and not shape.known[v] for v in nodes]
@@ -92,7 +92,6 @@ def _carried_as_sets(shape: Shape, order: Sequence[_Edge], step: dict[int, int],
 
 
 def _step_table(shape: Shape, order: Sequence[_Edge], as_set: Sequence[bool]) -> list[tuple[Any, ...]]:
-    """Return the columns of the table of steps."""
     terms = [relation for _, relation, _ in shape.edges]
     merge, unknown = shape.ties == "merge", shape.unknown
     free = [unknown[t] and terms.count(t) == 1 and merge for t in range(len(unknown))]
@@ -114,14 +113,14 @@ def _step_table(shape: Shape, order: Sequence[_Edge], as_set: Sequence[bool]) ->
 
 
 def _closed_at(shape: Shape, kind: int, near: int, far: int) -> int:
-    """Return the end of an edge that is bounded by the other end, a known one, since the edge closes a cycle; or -1."""
+    """Return the end of an edge that closes a cycle if the other, known end bounds it, or -1."""
     if kind != CYCLE or near == far:
         return -1
     return near if shape.known[far] else far if shape.known[near] else -1
 
 
 def _outside(steps: Sequence[tuple[Any, ...]], step: dict[int, int]) -> Array:
-    """Return which later steps are not in the subtree that a step places; int64, (steps, steps)."""
+    """Return which later steps are not in the subtree that a step places, int64, (steps, steps)."""
     outside = np.zeros((len(steps), len(steps)), np.int64)
     for s, (kind, _, far, *_) in enumerate(steps):
         for later, (later_kind, later_near, *_) in enumerate(steps[s + 1 :], s + 1):
@@ -133,7 +132,6 @@ def _outside(steps: Sequence[tuple[Any, ...]], step: dict[int, int]) -> Array:
 def _node_table(
     shape: Shape, order: Sequence[_Edge], step: dict[int, int], as_set: Sequence[bool]
 ) -> list[tuple[Any, ...]]:
-    """Return the columns of the table of nodes."""
     known, typed = shape.known, shape.typed
     parent = {far: near for kind, near, far, _ in order if kind != CYCLE}
     informs, closes = list(known), list(known)
@@ -154,7 +152,7 @@ def _node_table(
 
 
 class _Order:
-    """Orders the edges depth first; branches that lead to a known node come first."""
+    """Orders the edges depth first. Branches that lead to a known node come first."""
 
     def __init__(self, shape: Shape) -> None:
         """Order the edges of a pattern into `steps`."""
@@ -182,7 +180,7 @@ class _Order:
         return any(self._leads_to_known(w, crossed | {e}) for e, w in beyond if w not in self._placed)
 
     def _place(self, v: int) -> None:
-        """Close the cycles at a node, then place what is next to it."""
+        """Close the cycles at a node, then place the nodes next to it."""
         self._placed.add(v)
         onward = []
         for e in self._around[v]:

@@ -31,10 +31,11 @@ class MatchNode(NamedTuple):
     """A node of the pattern.
 
     Attributes:
-        entities: The candidates of a known node; None for an unknown one.
-        types: For a node with a type: the distances of the candidate types and the int32 ids of the entities of
-            each; None for any type. An entity costs the distance of its nearest type; one of none is no candidate.
-        limited: The ids of what conditions leave of an unknown node, ascending; None without conditions.
+        entities: The candidates of a known node. None for an unknown one.
+        types: For a node with a type: the distances of the candidate types and the int32 ids of the entities of each.
+            None for any type. An entity costs the distance of its nearest type. An entity of no candidate type is no
+            candidate.
+        limited: The ids of the entities that conditions leave of an unknown node, ascending. None without conditions.
     """
 
     entities: Candidates | None = None
@@ -48,8 +49,8 @@ class MatchQuery:
 
     Args:
         nodes: Its nodes.
-        relations: The candidates of its relation terms; None for an unknown relation. Edges that name the same unknown
-            relation take the same relation; edges that name the same known one choose independently.
+        relations: The candidates of its relation terms. None for an unknown relation. Edges that name the same unknown
+            relation take the same relation. Edges that name the same known one choose independently.
         edges: `(head, relation, tail)`: positions in `nodes`, `relations` and `nodes`.
         different: Pairs of nodes that must not be the same entity.
     """
@@ -68,7 +69,7 @@ class Match:
         distance: The GSD, a multiple of 2^-20.
         entities: For each node, the ids of the entities it takes in some match, int64, ascending.
         triples: For each edge, the ids of the triples it takes in some match, int64, ascending.
-        relations: For each edge, the id of its relation, or -1 where an unknown relation may take several.
+        relations: For each edge, the id of its relation, or -1 if an unknown relation may take several.
         truncated: True if a budget or `max_bindings` cut the search, so that bindings may be missing here, or better
             matches altogether.
     """
@@ -128,7 +129,7 @@ Layout: TypeAlias = PlanOf[Pointer]
 def plan_query(
     adjacency: Adjacency, relations: int, query: MatchQuery, distinct: str, direction: str, ties: str
 ) -> Plan:
-    """Lay out a query; arguments as in `match_pattern`."""
+    """Lay out a query. See `match_pattern` for the arguments."""
     size = len(adjacency.indptr) - 1
     known = tuple(node.entities is not None for node in query.nodes)
     typed = tuple(node.types is not None for node in query.nodes)
@@ -169,7 +170,7 @@ def least_costs(plan: Plan) -> tuple[Array, Array]:
 
 
 def restricted(plan: Plan, most_of_nodes: Array, most_of_terms: Array) -> Plan:
-    """Return a plan with the candidates alone that cost less than what is given for their node, or relation term."""
+    """Return a plan with only the candidates that cost less than the limit for their node, or relation term."""
     starts = plan.starts.tolist()
     kept = [
         low + np.flatnonzero(plan.candidate_costs[low:high] < most)
@@ -203,8 +204,8 @@ def sorted_by_id(plan: Plan) -> Plan:
 def _roots(adjacency: Adjacency, nodes: Sequence[MatchNode], starts: Array, candidates: Array) -> tuple[int, ...]:
     """Return the nodes in the order in which they may become roots.
 
-    The root is searched lazily, the other known nodes send messages: the one with most edges becomes the root, unless
-    what conditions leave of an unknown has fewer.
+    The root is searched lazily, and the other known nodes send messages. The node with most edges becomes the root,
+    unless conditions leave an unknown with fewer entities.
     """
     known = [node.entities is not None for node in nodes]
     left = {v: _degrees(adjacency, node.limited).sum() for v, node in enumerate(nodes) if node.limited is not None}

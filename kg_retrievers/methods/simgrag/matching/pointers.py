@@ -17,25 +17,27 @@ from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Layout, Row
 
 
 class Scratch:
-    """Arrays that serve one search after the other: fresh memory costs more than most searches do.
+    """Arrays that serve one search after the other.
 
-    Those with a place for each entity are zero between searches, so that the system gives memory only for what searches
-    touch: at most 4 * (rows + 2) + (rows + nodes) / 8 bytes an entity, and as much again where the lists of a search
-    hold all entities. A row has a place for each entity.
+    Fresh memory costs more than most searches do. Arrays with a place for each entity are zero between searches, so
+    that the system gives memory only for entities that searches touch. This is at most 4 * (rows + 2) + (rows + nodes)
+    / 8 bytes per entity, and as much again if the lists of a search hold all entities. A row has a place for each
+    entity.
 
     Attributes:
         pool: int32, (capacity): the sets.
         option_bounds: int64, (capacity): the bound of each option.
-        option_keys: int64, (capacity): relation * width + code, where the width is above every code.
+        option_keys: int64, (capacity): relation * width + code, with a width above every code.
         bindings: int64, (capacity): (match * nodes + node) * entities + entity.
         facts: int64, (capacity): (match * edges + edge) * triples + triple.
-        lower: int32, (rows * entities): INFINITE less the least cost of a node's subtree; see `lower_bounds`.
+        lower: int32, (rows * entities): INFINITE less the least cost of a node's subtree, see `lower_bounds`.
         present: uint8, (rows * entities / 8): a bit for each entity that a node reaches.
         reached: int32, (rows * entities): the entities that nodes reach, as lists.
-        message: int32, (entities): INFINITE less what the entities of the parent pay for a child.
+        message: int32, (entities): INFINITE less the cost of a child for the entities of the parent.
         touched: int32, (entities): the entities in `message`, as a list.
-        stamps: int32, (entities): marks of the set that is compared at the moment; older marks mean nothing.
-        is_bound: uint8, (nodes * entities / 8): bits of what the nodes take in the match that is completed.
+        stamps: int32, (entities): marks of the set that is compared at the moment. Older marks mean nothing.
+        is_bound: uint8, (nodes * entities / 8): bits of the entities that the nodes take in the match that is
+            completed.
     """
 
     def __init__(self) -> None:
@@ -71,7 +73,7 @@ _IDLE: list[Scratch] = []
 
 @contextmanager
 def borrowed_scratch() -> Iterator[Scratch]:
-    """Lend arrays to a search; after an interrupt they are not used again, since they may not be zero."""
+    """Lend arrays to a search. After an interrupt they are not used again, since they may not be zero."""
     try:
         scratch = _IDLE.pop()
     except IndexError:  # none is idle; another thread may have taken the last one
@@ -80,12 +82,12 @@ def borrowed_scratch() -> Iterator[Scratch]:
     _IDLE.append(scratch)
 
 
-#: Marks of sets begin anew above this one; they are 32-bit integers.
+#: Marks of sets begin again above this one, since they are 32-bit integers.
 LAST_STAMP = 2**31 - 16
 
 
 class ProgressOf(NamedTuple, Generic[Row]):
-    """Where a search stands: arrays in Python, pointers to them in compiled code."""
+    """The state of a search: arrays in Python, pointers to them in compiled code."""
 
     # Of each step, and one more, int64:
     relation: Row  # the relation chosen; -1 where free
@@ -154,7 +156,7 @@ def first_not_below(values: Pointer, low: int, high: int, wanted: int) -> int:
 
 @compiled
 def end_of_run(labels: Pointer, position: int, end: int) -> int:
-    """Return the first position behind the entries of a row that have the label of one; they stand side by side.
+    """Return the first position behind the entries of a row that have the label of one. They stand side by side.
 
     Cost: O(log(entries with the label)), so that a row takes little more than its distinct labels.
     """
@@ -213,7 +215,7 @@ def next_stamps(graph: Graph, state: Progress) -> int:
 
 @compiled
 def own_cost(graph: Graph, plan: Layout, node: int, entity: int) -> int:
-    """Return what an entity costs at a node; INFINITE if it is no candidate."""
+    """Return the cost of an entity at a node, INFINITE if it is no candidate."""
     if plan.known[node]:
         high = plan.starts[node + 1]
         position = first_not_below(plan.candidates, plan.starts[node], high, entity)
@@ -229,14 +231,14 @@ def own_cost(graph: Graph, plan: Layout, node: int, entity: int) -> int:
 
 @compiled
 def level_of(graph: Graph, plan: Layout, node: int, entity: int) -> int:
-    """Return the level of an entity's nearest type; -1 if it has none of the node's types, 0 if the node has none."""
+    """Return the level of an entity's nearest type. -1 if it has none of the node's types, 0 if the node has none."""
     row = plan.level_row[node]
     return wide(plan.levels[row * graph.entities + entity]) - 1 if row >= 0 else 0
 
 
 @compiled
 def roots_of(graph: Graph, plan: Layout, node: int) -> tuple[int, int]:
-    """Return the range of what an unknown root may be: in `limited`, or of all entities without conditions."""
+    """Return the range of entities of an unknown root: in `limited`, or of all entities without conditions."""
     first, last = plan.limited_starts[node], plan.limited_starts[node + 1]
     return (first, last) if last > first else (wide(0), graph.entities)
 
@@ -255,7 +257,7 @@ def worst_bound(state: Progress) -> int:
 
 @compiled
 def spend(state: Progress, scans: int) -> bool:
-    """Count scans; return whether the search must stop."""
+    """Count scans. Return whether the search must stop."""
     counts = state.counts
     counts[tally.SCANS] += scans
     if counts[tally.SCANS] > counts[tally.MAX_SCANS] or (counts[tally.MATCH] < 0 and state.stop[0] != 0):
@@ -265,7 +267,7 @@ def spend(state: Progress, scans: int) -> bool:
 
 @compiled
 def has_room(state: Progress, used: int, more: int) -> bool:
-    """Return whether a buffer takes `more` items; if not, the search stops and is begun again with larger ones."""
+    """Return whether a buffer takes `more` items. If not, the search stops and is begun again with larger ones."""
     if used + more > state.counts[tally.CAPACITY]:
         state.counts[tally.FULL] = state.counts[tally.STOPPED] = 1
         return False
@@ -283,13 +285,13 @@ def make_set(plan: Layout, state: Progress, row: int, node: int, count: int) -> 
 
 @compiled
 def code_of(graph: Graph, plan: Layout, node: int, entity: int) -> int:
-    """Return what tells branches that place an entity apart: itself, its level, or nothing; -1 if it has no level."""
+    """Return the code of a branch that places an entity: the entity, its level, or nothing. -1 if it has no level."""
     return level_of(graph, plan, node, entity) if plan.as_set[node] else entity
 
 
 @compiled
 def subtree_cost(graph: Graph, plan: Layout, state: Progress, node: int, entity: int) -> int:
-    """Return the least cost of a node's subtree with this entity; INFINITE if impossible."""
+    """Return the least cost of a node's subtree with this entity, INFINITE if impossible."""
     if state.lower[node] >= 0:
         at = state.lower[node] + entity
         return INFINITE - state.gains[at] if (state.present[at >> 3] >> (at & 7)) & 1 else INFINITE

@@ -50,7 +50,7 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
 def key_width(graph: Graph, plan: Layout) -> int:
     """Return an integer above every code, by which option keys are packed as relation * width + code.
 
-    A code is an entity or a level of types; there may be more levels than entities.
+    A code is an entity or a level of types. There may be more levels than entities.
     """
     return max(graph.entities, plan.level_count)
 
@@ -92,7 +92,7 @@ def list_options(graph: Graph, plan: Layout, state: Progress, s: int) -> None:
 def _list_choice(
     graph: Graph, plan: Layout, state: Progress, s: int, end: int, relation: int, entity: int, bound: int
 ) -> int:
-    """List a relation and an entity, or its level; return the new end of the options."""
+    """List a relation and an entity, or its level. Return the new end of the options."""
     if plan.kind[s] == START or plan.free[s]:
         relation = 0
     if plan.as_set[plan.far[s]]:
@@ -105,7 +105,7 @@ def _list_choice(
 
 @compiled
 def _list_starts(graph: Graph, plan: Layout, state: Progress, s: int, rest: int) -> int:
-    """List the entities, or levels, of a root; return the end of the options."""
+    """List the entities, or levels, of a root. Return the end of the options."""
     v, worst, end = plan.far[s], worst_bound(state), state.first_option[s]
     is_given = plan.known[v] and state.only_code[v] >= 0
     first, last = roots_of(graph, plan, v)
@@ -173,7 +173,7 @@ def _list_joining(graph: Graph, plan: Layout, state: Progress, s: int, rest: int
 
 @compiled
 def _list_neighbors(graph: Graph, plan: Layout, state: Progress, s: int, rest: int) -> int:
-    """List the relations to, and entities or levels of, a node next to a placed one; return the end of the options."""
+    """List the relations to, and entities or levels of, a node next to a placed one. Return the end of the options."""
     v, costs, end = plan.far[s], plan.term[s] * plan.relations, state.first_option[s]
     only, worst = _relation_wanted(plan, state, s), worst_bound(state)
     # One neighbor is as good as another if nothing is known of them.
@@ -223,7 +223,7 @@ def _sort_options(bounds: Pointer, keys: Pointer, begin: int, end: int) -> None:
 
 @compiled
 def _apply(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Write the state after step s with its relation and code; return whether a match is still possible."""
+    """Write the state after step s with its relation and code. Return whether a match is still possible."""
     row, v, kind = s + 1, plan.far[s], plan.kind[s]
     for at in range(row * plan.nodes, (row + 1) * plan.nodes):
         state.begin[at], state.end[at] = state.begin[at - plan.nodes], state.end[at - plan.nodes]
@@ -246,7 +246,7 @@ def _apply(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
 
 @compiled
 def _place_everything(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Place an unknown root: the set of all entities of its level; return whether there are any."""
+    """Place an unknown root: the set of all entities of its level. Return whether there are any."""
     v, top = plan.far[s], state.top[s + 1]
     first, last = roots_of(graph, plan, v)
     if spend(state, last - first) or not has_room(state, top, last - first):
@@ -263,7 +263,7 @@ def _place_everything(graph: Graph, plan: Layout, state: Progress, s: int) -> bo
 
 @compiled
 def _place_neighbors(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Place an unknown node: the set of all neighbors that fit; return whether a match is still possible."""
+    """Place an unknown node: the set of all neighbors that fit. Return whether a match is still possible."""
     row, v, relation, costs = s + 1, plan.far[s], state.relation[s], plan.term[s] * plan.relations
     worst, near = worst_bound(state), s * plan.nodes + plan.near[s]
     taken = next_stamps(graph, state)
@@ -308,7 +308,7 @@ def _joined(graph: Graph, a: int, b: int, relation: int, side: int) -> bool:
 
 @compiled
 def _keep_joined(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Keep of the near end what the relation joins to the entity of the far end; return whether a match is possible."""
+    """Keep the near end's entities that the relation joins to the far end's. Return whether a match is possible."""
     row, u, v = s + 1, plan.near[s], plan.far[s]
     begin, end, top = state.begin[s * plan.nodes + u], state.end[s * plan.nodes + u], state.top[row]
     if not has_room(state, top, end - begin):
@@ -329,7 +329,7 @@ def _keep_joined(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
 
 @compiled
 def _keep_different(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Take the entity of step s out of the sets of nodes that must differ; return whether a match is still possible."""
+    """Take the entity of step s out of the sets of nodes that must differ. Return whether a match is still possible."""
     row, v = s + 1, plan.far[s]
     for w in range(plan.nodes):
         if not plan.as_set[w] or not plan.differs[v * plan.nodes + w] or plan.placed_by[w] >= s:
@@ -354,7 +354,7 @@ def _keep_different(graph: Graph, plan: Layout, state: Progress, s: int) -> bool
 
 @compiled
 def _write_key(graph: Graph, plan: Layout, state: Progress) -> None:
-    """Write what tells the combination at hand apart from others."""
+    """Write the key that distinguishes the combination at hand from others."""
     for s in range(plan.steps):
         state.key_at_hand[s] = state.relation[s] if plan.in_key[s] else -1
     for v in range(plan.nodes):
@@ -391,7 +391,6 @@ def keep_key(plan: Layout, state: Progress, cost: int) -> None:
 
 @compiled
 def _cost_of(graph: Graph, plan: Layout, s: int, relation: int, code: int) -> int:
-    """Return what an option of a step costs."""
     cost = 0
     if plan.kind[s] != START and not plan.free[s]:
         cost += plan.relation_costs[plan.term[s] * plan.relations + relation]
@@ -407,7 +406,7 @@ def _cost_of(graph: Graph, plan: Layout, s: int, relation: int, code: int) -> in
 
 @compiled
 def _choose(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
-    """Take the next option of a step; return whether one is left that may be among the k best."""
+    """Take the next option of a step. Return whether one is left that may be among the k best."""
     width = key_width(graph, plan)
     while True:
         i = state.option[s]
@@ -438,7 +437,7 @@ def _keep_given(plan: Layout, state: Progress) -> None:
 
 @compiled
 def _end_search(plan: Layout, state: Progress) -> bool:
-    """Note the k best combinations; return whether they are certain, and to be completed."""
+    """Note the k best combinations. Return whether they are certain, and to be completed."""
     counts = state.counts
     best = worst_bound(state) + (1 if counts[tally.FOUND] == state.k else 0)
     for i in range(counts[tally.FOUND]):
@@ -453,7 +452,7 @@ def _end_search(plan: Layout, state: Progress) -> bool:
 
 @compiled
 def _end_match(graph: Graph, plan: Layout, state: Progress) -> bool:
-    """Note whether the match at hand is truncated; return whether there was room to complete it."""
+    """Note whether the match at hand is truncated. Return whether there was room to complete it."""
     counts = state.counts
     is_cut = counts[tally.CUT] + counts[tally.STOPPED] + counts[tally.LEFT_OUT] > 0
     state.truncated[counts[tally.MATCH]] = 1 if is_cut else 0
@@ -465,7 +464,7 @@ def _end_match(graph: Graph, plan: Layout, state: Progress) -> bool:
 
 @compiled
 def _begin_match(plan: Layout, state: Progress) -> bool:
-    """Begin to complete the next of the best combinations, by a search for it alone; return whether there is one."""
+    """Begin to complete the next of the best combinations, by a search for it alone. Return whether there is one."""
     counts = state.counts
     counts[tally.MATCH] += 1
     if counts[tally.MATCH] == counts[tally.TOTAL]:
@@ -486,7 +485,7 @@ def _begin_match(plan: Layout, state: Progress) -> bool:
 
 @compiled
 def _end_walk(graph: Graph, plan: Layout, state: Progress) -> bool:
-    """End the search, or the completion of a match; return whether there is another match to complete."""
+    """End the search, or the completion of a match. Return whether there is another match to complete."""
     if state.counts[tally.MATCH] >= 0:
         return _end_match(graph, plan, state) and _begin_match(plan, state)
     if state.counts[tally.STOPPED] != 0:
@@ -495,11 +494,11 @@ def _end_walk(graph: Graph, plan: Layout, state: Progress) -> bool:
 
 
 def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C901
-    """Return the search for Python to call; `sources` as `compiled_entry` asks for."""
+    """Return the search for Python to call, with `sources` as `compiled_entry` asks for."""
 
     # One function: each function is compiled once more, with all that it calls, for each of those that call it.
     def solve(adjacency: Adjacency, arrays_of_plan: Plan, arrays: State) -> int:  # noqa: C901
-        """Find the k best combinations and return how many there are; complete them if they are certain.
+        """Find the k best combinations and return their number. Complete them if they are certain.
 
         The options of each step are tried best first, depth first: once to find the best, then once for each of them.
         """

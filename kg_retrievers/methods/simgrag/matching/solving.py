@@ -30,7 +30,7 @@ from kg_retrievers.methods.simgrag.matching.search import run
 
 @contextmanager
 def stopped_after(seconds: float | None, stop: Array) -> Iterator[None]:
-    """Set `stop` to 1 once so many seconds have gone by inside of the block; None for never.
+    """Set `stop` to 1 after so many seconds inside of the block. None for never.
 
     Example:
         >>> import numpy as np
@@ -54,8 +54,8 @@ def stopped_after(seconds: float | None, stop: Array) -> Iterator[None]:
 #: A node has so many candidates in the first round, and so many times as many in each further one.
 FIRST_ROUND, WIDENING = 64, 8
 
-#: A round may look at this share of the adjacency entries that the candidates have, and at so many in any case. Where
-#: nothing is found in a round, nothing bounds it; a search among all candidates is better then.
+#: A round may look at this share of the adjacency entries that the candidates have, and at so many in any case. If a
+#: round finds nothing, nothing bounds it. A search among all candidates is better then.
 ROUND_SHARE, LEAST_SCANS = 0.25, 10_000
 
 #: How many items the buffers of a search take at first.
@@ -69,7 +69,7 @@ _NOTHING = np.zeros((0, 1), np.int64)
 
 
 class Limits(NamedTuple):
-    """What a search may find, and spend.
+    """The limits of a search's results and costs.
 
     Attributes:
         matches: How many matches.
@@ -89,7 +89,7 @@ class _Round(NamedTuple):
 
     Attributes:
         plan: The pattern, with these candidates.
-        certain_below: What is found below this cost is the best of all.
+        certain_below: Matches below this cost are the best of all.
         scans: The most adjacency entries to look at.
         given: Combinations that are known already: int64, costs and keys.
     """
@@ -103,15 +103,16 @@ class _Round(NamedTuple):
 def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) -> list[Match]:
     """Find the k best combinations and complete each.
 
-    Many candidates are searched in rounds: the 64 nearest of each node first, then 8 times as many. What a round finds
-    bounds the next one: a candidate that costs too much beside the cheapest ones of everything else is left out. It
-    ends where the best are certain. So the result, with its order, is that of a search among all candidates.
+    Many candidates are searched in rounds: the 64 nearest of each node first, then 8 times as many. The matches of a
+    round bound the next one: a candidate that costs too much in addition to the cheapest ones of everything else is
+    left out. The search ends once the best are certain. So the result, with its order, equals the result of a search
+    among all candidates.
 
     Args:
         adjacency: The graph.
         plan: The pattern.
-        limits: What may be found and spent.
-        stop: int64, shape (1); the search for the best ends soon after it is set to 1.
+        limits: The limits of results and costs.
+        stop: int64, shape (1). The search for the best ends soon after it is set to 1.
 
     Returns:
         The matches, ascending by distance.
@@ -154,7 +155,7 @@ def compile_search(adjacency: Adjacency, plan: Plan) -> None:
 
 
 def _next_round(adjacency: Adjacency, plan: Plan, limits: Limits, width: int, given: Array) -> _Round:
-    """Return a search among so many candidates of each node, of those that cost little enough to be in a match."""
+    """Return a search among so many candidates of each node, if they cost little enough to be in a match."""
     if limits.cost >= INFINITE and most_candidates(plan) <= 2 * width:
         return _Round(sorted_by_id(plan), 2 * INFINITE, limits.scans, given)
     least = least_costs(plan)
@@ -178,7 +179,7 @@ def _next_round(adjacency: Adjacency, plan: Plan, limits: Limits, width: int, gi
 
 
 def _entries_of(adjacency: Adjacency, candidates: Array) -> int:
-    """Return how many adjacency entries some entities have, roughly: those of a thousand of them are counted."""
+    """Return roughly how many adjacency entries some entities have, by counting the entries of a thousand of them."""
     some = candidates[:: max(len(candidates) // 1000, 1)]
     counted = int((adjacency.indptr[some + 1] - adjacency.indptr[some]).sum())
     return counted * len(candidates) // len(some)
@@ -187,7 +188,7 @@ def _entries_of(adjacency: Adjacency, candidates: Array) -> int:
 def _search(
     adjacency: Adjacency, around: _Round, limits: Limits, scans_of_each: int, stop: Array, scratch: Scratch
 ) -> tuple[State, int]:
-    """Run a search, in larger buffers where they are outgrown; return its last state and how many it found."""
+    """Run a search, in larger buffers if it outgrows them. Return its last state and how many it found."""
     capacity = FIRST_CAPACITY
     while True:
         state = _fresh_state(adjacency, around, limits, scans_of_each, stop, scratch, capacity)
@@ -199,7 +200,6 @@ def _search(
 
 
 def _edge_steps(plan: Plan) -> list[int]:
-    """Return the step of each edge of the pattern."""
     steps: list[int] = plan.edge.argsort(kind="stable")[plan.edge.tolist().count(-1) :].tolist()
     return steps
 
@@ -213,7 +213,7 @@ def _fresh_state(
     scratch: Scratch,
     capacity: int,
 ) -> State:
-    """Return the state in which a search begins; arguments as in `_search`."""
+    """Return the state in which a search begins. The arguments are as in `_search`."""
     plan, k = around.plan, limits.matches
     steps, nodes, size = plan.steps, plan.nodes, len(adjacency.indptr) - 1
     rows = sum((plan.closes if plan.eager else plan.informs).tolist())
