@@ -19,7 +19,7 @@ from kg_retrievers.graph.readers.frameworks.documents import read_graph_document
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
-from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, TYPES, Kept, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, TYPES, Kept, RdfOptions, Schema
 from kg_retrievers.graph.readers.tables.frames import read_frame
 from kg_retrievers.graph.readers.text_files import Attributes, OnError
 
@@ -187,6 +187,7 @@ class GraphConstructors(Immutable):
         alias_predicates: Sequence[str] = ALIASES,
         type_predicates: Sequence[str] = TYPES,
         literals: Kept = "keep",
+        schema: Schema | None = None,
         graphs: Sequence[str] | None = None,
         blank_nodes: Kept = "keep",
         prefixes: Mapping[str, str] | None = None,
@@ -212,6 +213,8 @@ class GraphConstructors(Immutable):
             alias_predicates: Predicates of aliases.
             type_predicates: Predicates of types; types that all things of Wikibase have are left out by default.
             literals: "drop" leaves out the facts whose tails are literals.
+            schema: "describe" takes triples about classes and relations, such as `rdfs:subClassOf`, for names and
+                wider types, "keep" for facts. By default they describe, unless there is nothing else.
             graphs: The named graphs to take, and "default" for the default graph; all of them where not given.
             blank_nodes: "drop" leaves out the statements with blank nodes.
             prefixes: Prefixes beside those that are well known and those that the file declares: {prefix: namespace}.
@@ -231,6 +234,7 @@ class GraphConstructors(Immutable):
             alias_predicates=alias_predicates,
             type_predicates=type_predicates,
             literals=literals,
+            schema=schema,
             graphs=graphs,
             blank_nodes=blank_nodes,
             prefixes=dict(prefixes or {}),

@@ -16,9 +16,11 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.iris import NAMED, Prefixes, local_words
+from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.rdf.annotations import RANK, WIKIBASE, attribute_value, facts_of
+from kg_retrievers.graph.readers.rdf.blank_nodes import BlankNodeLabels
+from kg_retrievers.graph.readers.rdf.ontologies import set_schema_aside
 from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib, oxigraph, rdf_format
 from kg_retrievers.graph.readers.rdf.statements import (
     ALIAS,
@@ -33,15 +35,11 @@ from kg_retrievers.graph.readers.rdf.statements import (
 from kg_retrievers.graph.readers.rdf.wikidata import WikidataJson
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
+#: Types of OWL that all things have.
+_OF_ALL_THINGS = tuple(f"{WELL_KNOWN['owl']}{name}" for name in ("Thing", "NamedIndividual"))
+
 #: How many facts, and entities, are looked at at once.
 _FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16
-
-#: Things of these types are classes, properties and ontologies: they describe relations and types.
-SCHEMA_TYPES = (
-    "owl:Class", "rdfs:Class", "rdfs:Datatype", "rdf:Property", "owl:ObjectProperty", "owl:DatatypeProperty",
-    "owl:AnnotationProperty", "owl:FunctionalProperty", "owl:InverseFunctionalProperty", "owl:TransitiveProperty",
-    "owl:SymmetricProperty", "owl:Ontology", "wikibase:Property",
-)  # fmt: skip
 
 
 def take_foreign(statements: Statements) -> None:
@@ -69,6 +67,7 @@ class RdfColumns:
         keys: The key of each entity, by its id; an empty text for a literal.
         ids: The id of each entity by its number, `NONE` for what is no entity; behind all IRIs those of literals.
         blanks: How many entities are blank nodes.
+        ontology: What describes classes and relations.
         local_names: How many entities and relations are called by the end of their IRI.
         described: How many classes and properties, in no fact themselves, describe types and relations.
         blank_types: How many types were left out because they are blank nodes.
@@ -78,9 +77,7 @@ class RdfColumns:
     def __init__(self, statements: Statements, builder: GraphBuilder, prefixes: Prefixes) -> None:
         """Take over what was collected."""
         self._statements, self._builder, self.prefixes = statements, builder, prefixes
-        self.facts = facts_of(statements)
-        numbers = map(statements.ids.get, map(prefixes.expand, SCHEMA_TYPES))
-        self.schema_types = {number for number in numbers if number is not None}
+        self.facts, self.ontology = set_schema_aside(statements, facts_of(statements))
         self.iris = [*statements.ids]
         self.keys: list[str] = []
         self.ids = np.empty(0, np.intc)
@@ -179,14 +176,9 @@ class RdfColumns:
         predicates = {*relations, *(relation for said in self.facts.said.values() for relation in said)}
         schema = predicates | set(self.facts.kinds.tolist())
         schema |= {entity for number in predicates if (entity := self._wikidata_entity(number)) is not None}
+        schema |= self.ontology.things
         self.described = len(things & schema)
-        unused = {
-            thing
-            for thing, kind in zip(self.facts.typed.tolist(), self.facts.kinds.tolist(), strict=True)
-            if kind in self.schema_types and thing in things and thing not in schema
-        }
-        statements.left_out["classes and properties without facts (type_predicates=())"] += len(unused)
-        return np.array(sorted(things - schema - unused), np.int64)
+        return np.array(sorted(things - schema), np.int64)
 
     def _name_keys(self, order: Array) -> None:
         """Give the entities their keys: prefixed names, "_:b0" and so on; literals get theirs later."""
@@ -280,9 +272,13 @@ class RdfColumns:
     def _name_entities(self, order: Array) -> None:
         builder, names = self._builder, self._statements.names
         named, iris, labels = names.things(), self.iris, builder.labels
+        blanks = order[[at for at, key in enumerate(self.keys) if key.startswith("_:")]]
+        made = BlankNodeLabels(blanks, self.facts, names, iris, [*self._statements.literals] if len(blanks) else [])
         for number, key in zip(_numbers(order), self.keys, strict=True):
             label = names.label(number) if number in named else None
-            if label is None and key and not key.startswith("_:"):
+            if key.startswith("_:"):
+                label = made.label(number)
+            elif label is None and key:
                 label = local_words(iris[number])
                 self.local_names += bool(label)
             if label and label != key:
@@ -319,8 +315,8 @@ class RdfColumns:
 
 
 def _is_own(kind: str) -> bool:
-    """Return whether a type is one of all things in Wikibase, such as of all items."""
-    return kind.startswith(WIKIBASE) and kind != f"{WIKIBASE}Property"
+    """Return whether a type is one of all things: in Wikibase, such as of all items, or in OWL."""
+    return (kind.startswith(WIKIBASE) and kind != f"{WIKIBASE}Property") or kind in _OF_ALL_THINGS
 
 
 def _numbers(order: Array) -> Iterator[int]:
@@ -357,12 +353,15 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
     }
     types = [name for name in options.type_predicates if columns.prefixes.expand(name) in statements.type_predicates]
     kinds = Counter(builder.datatypes.values())
-    blanks = columns.blanks
+    blanks, ontology = columns.blanks, columns.ontology
     said = {
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
         "languages": _languages(options.languages, foreign),
-        "types": _count(len(columns.facts.typed) - columns.own_types, f"by {', '.join(types)}"),
+        "types": _count(
+            len(columns.facts.typed) - ontology.supertypes - columns.own_types, f"by {', '.join(types)}"
+        ),
+        "types of wider classes": _count(ontology.supertypes, "by rdfs:subClassOf"),
         "attributes of facts": _counts(columns.attributes),
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
         "literals": _count(kinds.total(), f"({_counts(kinds)})"),
@@ -374,7 +373,8 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
     reading.leave_out('names in other languages (languages=[..., "*"])', statements.names.left_out)
     reading.leave_out('literals in other languages (languages=[..., "*"])', statements.foreign_count)
     reading.leave_out("types that are blank nodes (type_predicates=())", columns.blank_types)
-    reading.leave_out("types of all things in Wikibase, such as wikibase:Item", columns.own_types)
+    reading.leave_out("types of all things, such as wikibase:Item and owl:Thing", columns.own_types)
+    reading.leave_out('triples that describe classes and relations (schema="keep")', ontology.triples)
     for what, count in statements.left_out.items():
         reading.leave_out(what, count)
 
@@ -382,7 +382,7 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
 def given_options(options: RdfOptions, prefixes: Prefixes) -> dict[str, Any]:
     """Return the options that differ from their defaults, but for those of errors and limits; predicates by IRIs."""
     default, given = RdfOptions(), {}
-    for name in ("languages", "literals", "blank_nodes", "base_iri"):
+    for name in ("languages", "literals", "schema", "blank_nodes", "base_iri"):
         if getattr(options, name) != getattr(default, name):
             given[name] = getattr(options, name)
     for name in ("label_predicates", "alias_predicates", "type_predicates", "graphs"):

@@ -134,6 +134,9 @@ class Names(Generic[Thing]):
 
 Kept = Literal["keep", "drop"]
 
+#: What becomes of triples about classes and relations: they describe the others, or they are facts, too.
+Schema = Literal["describe", "keep"]
+
 #: The predicates of labels, best first.
 LABELS = ("rdfs:label", "skos:prefLabel", "schema:name", "sdo:name", "foaf:name")
 
@@ -142,6 +145,24 @@ ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
 
 #: The predicates of types; the second one is "instance of" of Wikidata.
 TYPES = ("rdf:type", "wdt:P31")
+
+#: Things of these types are classes, properties and ontologies: they describe relations and types.
+SCHEMA_TYPES = (
+    "owl:Class", "rdfs:Class", "rdfs:Datatype", "rdf:Property", "owl:ObjectProperty", "owl:DatatypeProperty",
+    "owl:AnnotationProperty", "owl:FunctionalProperty", "owl:InverseFunctionalProperty", "owl:TransitiveProperty",
+    "owl:SymmetricProperty", "owl:Ontology", "owl:Restriction", "owl:Axiom", "owl:AllDisjointClasses",
+    "wikibase:Property",
+)  # fmt: skip
+
+# What is no thing's own, whatever its head: `rdfs:subClassOf` and the like, and relations of OWL except some.
+_OF_CLASSES = tuple(f"{WELL_KNOWN['rdfs']}{name}" for name in ("subClassOf", "subPropertyOf", "domain", "range"))
+_OF_THINGS = tuple(f"{WELL_KNOWN['owl']}{name}" for name in ("sameAs", "differentFrom", "versionInfo", "deprecated"))
+
+
+def is_schema_relation(iri: str) -> bool:
+    """Return whether a relation describes classes and relations, whatever its facts are about."""
+    return iri in _OF_CLASSES or (iri.startswith(WELL_KNOWN["owl"]) and iri not in _OF_THINGS)
+
 
 #: Wikidata labels a property by its entity: "wd:P57" for the relations "wdt:P57", "p:P57", "ps:P57" and their like.
 WIKIDATA_PROPERTIES, WIKIDATA_ENTITIES = "http://www.wikidata.org/prop/", "http://www.wikidata.org/entity/"
@@ -168,6 +189,7 @@ class RdfOptions:
     alias_predicates: Sequence[str] = ALIASES
     type_predicates: Sequence[str] = TYPES
     literals: Kept = "keep"
+    schema: Schema | None = None
     graphs: Sequence[str] | None = None
     blank_nodes: Kept = "keep"
     prefixes: Mapping[str, str] = Field(default_factory=dict)
