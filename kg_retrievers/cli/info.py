@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import RenderableType
 
 from kg_retrievers.cli import options, sources
@@ -40,6 +41,7 @@ _ON_SHELL = {
 
 def info(
     source: Source,
+    more: Annotated[list[str], typer.Argument(metavar="[FILE]...", help="As --also.", show_default=False)] = [],
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
     as_json: options.Json = False,
 ) -> int:
@@ -47,6 +49,7 @@ def info(
 
     Example: kg-retrievers info films.csv --columns film,property,value
     """
+    source = replace(source, reading=replace(source.reading, also=[*source.reading.also, *more]))
     verified = _verify(source.place) if verify else None
     source.check()
     if source.stays:

@@ -14,14 +14,14 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import driver_of, executor_of
-from kg_retrievers.graph.readers.files import GraphFormat, read_graph_rows
+from kg_retrievers.graph.readers.files import GraphFormat, GraphPaths, graph_files, read_graph_files
 from kg_retrievers.graph.readers.frameworks.documents import read_graph_document_rows, read_property_graph_rows
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, TYPES, Kept, RdfOptions, Schema
 from kg_retrievers.graph.readers.tables.frames import read_frame
-from kg_retrievers.graph.readers.text_files import Attributes, OnError
+from kg_retrievers.graph.readers.text_files import Attributes, FileOptions, OnError
 
 #: How many rows of a database are read at a time.
 PAGE_SIZE = 10_000
@@ -34,6 +34,11 @@ class GraphConstructors(Immutable):
     @abstractmethod
     def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> Self:
         """Make a graph of what a reader collected."""
+
+    @classmethod
+    @abstractmethod
+    def _joined(cls, graphs: Sequence[Self], text_relations: Iterable[str]) -> Self:
+        """Make one graph of those of several files."""
 
     @classmethod
     def from_triples(
@@ -69,9 +74,10 @@ class GraphConstructors(Immutable):
     @classmethod
     def from_file(
         cls,
-        path: str | Path,
+        path: GraphPaths,
         *,
         entities: str | Path | None = None,
+        ontology: GraphPaths = (),
         format: GraphFormat | None = None,
         columns: Sequence[str] | None = None,
         delimiter: str | None = None,
@@ -91,11 +97,12 @@ class GraphConstructors(Immutable):
         `.zst`, except Parquet and Arrow, which are packed within.
 
         Args:
-            path: The file; of Neo4j CSV also a folder. JSON rows may also be entities,
+            path: The file, several files, or a folder of them. What all of them say is one graph. JSON rows may also be entities,
                 `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
             entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
                 or a table with a header. Where both files give a label, the first file's counts and the other becomes
                 an alias.
+            ontology: Files of RDF that only describe: labels, classes, relations. Nothing in them is a fact.
             format: The format; found by suffix, then by content where not given.
             columns: The header's names for head, relation and tail, where they are unusual, and of a table that for
                 sources as a fourth, if you like.
@@ -113,9 +120,10 @@ class GraphConstructors(Immutable):
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
             MissingExtraError: If the format needs an extra that is not installed.
         """
-        rows = read_graph_rows(
+        read = read_graph_files(
             path,
             entities=entities,
+            ontology=ontology,
             format=format,
             columns=columns,
             delimiter=delimiter,
@@ -126,7 +134,9 @@ class GraphConstructors(Immutable):
             encoding=encoding,
             limits=limits or Limits(),
         )
-        return cls._from_builder(rows, text_relations)
+        if len(read) == 1:
+            return cls._from_builder(read[0], text_relations)
+        return cls._joined([cls._from_builder(rows) for rows in read], text_relations)
 
     @classmethod
     def from_frame(
@@ -181,6 +191,7 @@ class GraphConstructors(Immutable):
         cls,
         source: str | Path | Any,
         *,
+        ontology: GraphPaths = (),
         format: str | None = None,
         languages: Sequence[str] = ("en",),
         label_predicates: Sequence[str] = LABELS,
@@ -205,7 +216,9 @@ class GraphConstructors(Immutable):
         qualifiers of Wikidata, are its attributes. `reading` says what was understood and what was left out.
 
         Args:
-            source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
+            source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), several files, a folder of them, or an
+                rdflib Graph or Dataset.
+            ontology: Files that only describe: labels, classes, relations. Nothing in them is a fact.
             format: The format of a file by its name or media type, or "wikidata"; by default the suffix tells it.
             languages: The languages of labels and texts, best first; "en" takes "en-GB", "*" takes all. Then come texts
                 without a language, then, for a thing without any of these, the first other language in sorted order.
@@ -242,7 +255,11 @@ class GraphConstructors(Immutable):
             on_error=on_error,
             limits=limits or Limits(),
         )
-        return cls._from_builder(read_rdf(source, format, options), text_relations)
+        about = FileOptions(limits=options.limits)
+        if isinstance(source, str | Path | list | tuple):
+            source = graph_files(source, about)
+        describing = graph_files(ontology, about) if ontology else ()
+        return cls._from_builder(read_rdf(source, format, options, describing), text_relations)
 
     @classmethod
     def from_networkx(

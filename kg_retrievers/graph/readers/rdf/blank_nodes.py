@@ -54,7 +54,7 @@ class BlankNodeLabels:
             return given
         held = self._held.get(number, {})
         if items := self._items(number):
-            return ", ".join(self._word(item, depth) for item in items)
+            return f"list ({', '.join(self._word(item, depth) for item in items)})"
         noun = self._words(self._nouns[number]) if number in self._nouns else "thing"
         if not held or not depth:
             return f"unnamed {noun}"

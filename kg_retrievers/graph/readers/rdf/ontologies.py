@@ -116,7 +116,7 @@ def _widened(facts: Facts, above: Mapping[int, list[int]]) -> tuple[Array, Array
     order = np.argsort(facts.kinds, kind="stable")
     kinds, starts = np.unique(facts.kinds[order], return_index=True)
     things, types = [np.empty(0, np.intc)], [np.empty(0, np.intc)]
-    for kind, members in zip(kinds.tolist(), np.split(facts.typed[order], starts[1:]), strict=True):
+    for kind, members in zip(kinds.tolist(), np.split(facts.typed[order], starts[1:]), strict=False):
         wider, new = {kind}, [kind]
         while new:
             new = [one for one in dict.fromkeys(up for kind in new for up in above.get(kind, ())) if one not in wider]

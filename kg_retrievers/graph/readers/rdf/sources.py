@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -176,7 +176,7 @@ class RdfColumns:
         predicates = {*relations, *(relation for said in self.facts.said.values() for relation in said)}
         schema = predicates | set(self.facts.kinds.tolist())
         schema |= {entity for number in predicates if (entity := self._wikidata_entity(number)) is not None}
-        schema |= self.ontology.things
+        schema |= self.ontology.things | (statements.only_described - {*self.facts.typed.tolist()})
         self.described = len(things & schema)
         return np.array(sorted(things - schema), np.int64)
 
@@ -358,9 +358,7 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
         "languages": _languages(options.languages, foreign),
-        "types": _count(
-            len(columns.facts.typed) - ontology.supertypes - columns.own_types, f"by {', '.join(types)}"
-        ),
+        "types": _count(len(columns.facts.typed) - ontology.supertypes - columns.own_types, f"by {', '.join(types)}"),
         "types of wider classes": _count(ontology.supertypes, "by rdfs:subClassOf"),
         "attributes of facts": _counts(columns.attributes),
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
@@ -409,46 +407,80 @@ def _languages(wanted: Sequence[str], foreign: Counter[str]) -> str:
     return f"{text}; {foreign.total():,} labels in others ({_counts(foreign)})" if foreign else text
 
 
-def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuilder:
-    """Read a file of RDF, or a graph of rdflib.
+def read_rdf(source: Any, format: str | None, options: RdfOptions, ontology: Sequence[Path] = ()) -> GraphBuilder:
+    """Read files of RDF as one, or a graph of rdflib.
+
+    Args:
+        source: A path, several paths, or a graph.
+        format: The format of all of them.
+        options: How they are read.
+        ontology: Files that only describe.
 
     Raises:
-        GraphLoadError: If the file cannot be read, is malformed, exceeds a limit, or says nothing.
+        GraphLoadError: If a file cannot be read, is malformed, exceeds a limit, or they say nothing.
         InvalidArgumentError: If an argument has no such value.
         MissingExtraError: Without the extra `rdf`.
     """
     if isinstance(source, str | Path):
-        return _read_file(Path(source), format, options)
+        source = [source]
+    if isinstance(source, Sequence) and source:
+        return _read_files([*map(Path, source)], format, options, ontology)
     if not is_rdflib(source):
         raise InvalidArgumentError(
-            f"KnowledgeGraph.from_rdf: wanted the path of a file, or a Graph or Dataset of rdflib, but got "
-            f"{source!r:.100}."
+            f"KnowledgeGraph.from_rdf: wanted the path of a file, a list of paths, or a Graph or Dataset of rdflib, but "
+            f"got {source!r:.100}."
         )
     graph = RdflibGraph(source, options.on_error)
     statements = Statements(options, graph.module, Path("rdflib"))
     statements.begin(graph.prefixes)
     statements.take(graph)
-    return _build(statements, graph.format, graph.prefixes, graph.skipped)
+    prefixes = dict(graph.prefixes)
+    skipped = _take_files(statements, [], None, ontology, prefixes)
+    return _build(statements, graph.format, prefixes, graph.skipped + skipped)
 
 
-def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
-    if rdf_format(path, format) == "Wikidata JSON":
-        return _read_wikidata(path, options)
-    file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
-    has_formulas = file.format == "N3" and options.graphs is None
-    statements = Statements(replace(options, graphs=[DEFAULT]) if has_formulas else options, file.module, path)
-    if has_formulas:
-        statements.of_other_graphs = "statements within formulas, which state nothing"
-    file.read(statements.begin, statements.take)
-    return _checked(_build(statements, file.format, file.prefixes, file.skipped), path)
+def _read_files(
+    paths: Sequence[Path], format: str | None, options: RdfOptions, ontology: Sequence[Path]
+) -> GraphBuilder:
+    first = rdf_format(paths[0], format)
+    statements, prefixes = Statements(options, oxigraph(), paths[0]), dict[str, str]()
+    skipped = _take_files(statements, paths, format, ontology, prefixes)
+    builder = _build(statements, first, prefixes, skipped)
+    if len(paths) + len(ontology) > 1:
+        names = [*(path.name for path in paths), *(f"{path.name}, which only describes" for path in ontology)]
+        builder.reading.understood["files"] = "; ".join(names)
+    return _checked(builder, paths[0])
 
 
-def _read_wikidata(path: Path, options: RdfOptions) -> GraphBuilder:
-    module, file = oxigraph(), TextFile(path, FileOptions(on_error=options.on_error, limits=options.limits))
-    statements = Statements(options, module, path)
-    statements.begin({})
-    statements.take(WikidataJson(file, module, statements.left_out))
-    return _checked(_build(statements, "Wikidata JSON", {}, file.skipped), path)
+def _take_files(
+    statements: Statements,
+    paths: Sequence[Path],
+    format: str | None,
+    ontology: Sequence[Path],
+    prefixes: dict[str, str],
+) -> int:
+    """Take the statements of files, add the prefixes that they declare, and return how many lines were skipped.
+
+    If two files declare one prefix, the first one counts.
+    """
+    options, skipped = statements.options, 0
+    for number, path in enumerate([*paths, *ontology]):
+        only_describes = number >= len(paths)
+        statements.next_file(number, only_describes)
+        shown = rdf_format(path, None if only_describes else format)
+        if shown == "Wikidata JSON":
+            text = TextFile(path, FileOptions(on_error=options.on_error, limits=options.limits))
+            statements.begin({})
+            statements.take(WikidataJson(text, oxigraph(), statements.left_out))
+            skipped += text.skipped
+            continue
+        file = RdfFile(path, shown, options.base_iri, options.on_error, options.limits)
+        has_formulas = shown == "N3" and options.graphs is None
+        file.read(partial(statements.begin, has_formulas=has_formulas), statements.take)
+        skipped += file.skipped
+        for prefix, iri in file.prefixes.items():
+            prefixes.setdefault(prefix, iri)
+    return skipped
 
 
 def _checked(builder: GraphBuilder, path: Path) -> GraphBuilder:
