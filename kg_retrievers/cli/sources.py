@@ -180,6 +180,8 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         raise InvalidArgumentError(
             f"--read: {path} is {'RDF' if is_rdf else format}, whose reader has no argument {unknown[0]!r}. {near}"
         )
+    if is_rdf and earlier is not None:
+        arguments.setdefault("schema", "describe")
     if is_rdf and len(files) == 1:
         arguments["format"] = format
     with status(f"reading {path}"):

@@ -97,8 +97,8 @@ class GraphConstructors(Immutable):
         `.zst`, except Parquet and Arrow, which are packed within.
 
         Args:
-            path: The file, several files, or a folder of them. What all of them say is one graph. JSON rows may also be entities,
-                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
+            path: The file, several files, or a folder of them. What all of them say is one graph. JSON rows may also
+                be entities, `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
             entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
                 or a table with a header. Where both files give a label, the first file's counts and the other becomes
                 an alias.

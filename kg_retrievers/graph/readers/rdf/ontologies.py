@@ -40,7 +40,9 @@ class Ontology(NamedTuple):
 
 
 def set_schema_aside(statements: Statements, facts: Facts) -> tuple[Facts, Ontology]:
-    """Return the facts without schema triples, with wider types; all facts if they are kept, or if there is nothing else.
+    """Return the facts without schema triples, and with wider types.
+
+    All facts stay if schema triples are kept, or if there is nothing else.
 
     Args:
         statements: What was collected.

@@ -103,6 +103,8 @@ class RdfColumns:
         self._name_literals(order)
         self._add_facts(relations, graphs)
         self._add_types()
+        if not len(self.facts.heads):
+            self._declare()
         builder = self._builder
         types = {builder.type_ids.get(name, name) for names in builder.types.values() for name in names}
         used |= self.prefixes.used({*relations.values(), *builder.datatypes.values(), *types})
@@ -314,6 +316,19 @@ class RdfColumns:
             found[key] = [*found.get(key, ()), in_order[rank]]
 
 
+    def _declare(self) -> None:
+        """Name relations and types without facts, so that a change can name those of another graph."""
+        builder, names, iris = self._builder, self._statements.names, self.iris
+        for number in sorted(self.ontology.things):
+            if label := names.label(number):
+                id = self.prefixes.compact(iris[number])
+                if any(iris[kind].endswith("Property") for kind in self.facts.kinds[self.facts.typed == number].tolist()):
+                    builder.relation(id)
+                    builder.name_relation(id, label)
+                else:
+                    builder.declared_types[id] = label
+
+
 def _is_own(kind: str) -> bool:
     """Return whether a type is one of all things: in Wikibase, such as of all items, or in OWL."""
     return (kind.startswith(WIKIBASE) and kind != f"{WIKIBASE}Property") or kind in _OF_ALL_THINGS
@@ -427,8 +442,8 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions, ontology: Seq
         return _read_files([*map(Path, source)], format, options, ontology)
     if not is_rdflib(source):
         raise InvalidArgumentError(
-            f"KnowledgeGraph.from_rdf: wanted the path of a file, a list of paths, or a Graph or Dataset of rdflib, but "
-            f"got {source!r:.100}."
+            f"KnowledgeGraph.from_rdf: wanted the path of a file, a list of paths, or a Graph or Dataset of rdflib, "
+            f"but got {source!r:.100}."
         )
     graph = RdflibGraph(source, options.on_error)
     statements = Statements(options, graph.module, Path("rdflib"))
@@ -485,7 +500,7 @@ def _take_files(
 
 def _checked(builder: GraphBuilder, path: Path) -> GraphBuilder:
     """Return what a file says, if it says anything."""
-    if not (len(builder) or builder.labels or builder.types):
+    if not (len(builder) or builder.labels or builder.types or builder.relation_labels or builder.declared_types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
         empty = "" if path.stat().st_size else "the file is empty: "
         raise GraphLoadError(
