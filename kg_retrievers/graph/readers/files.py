@@ -384,4 +384,5 @@ _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuild
     "graphml": read_xml,
     "gexf": read_xml,
     "node-link": _read_node_link,
+    **dict.fromkeys(RDF, _read_rdf),
 }

@@ -315,14 +315,15 @@ class RdfColumns:
             key = self.keys[self.ids[thing]]
             found[key] = [*found.get(key, ()), in_order[rank]]
 
-
     def _declare(self) -> None:
         """Name relations and types without facts, so that a change can name those of another graph."""
         builder, names, iris = self._builder, self._statements.names, self.iris
         for number in sorted(self.ontology.things):
             if label := names.label(number):
                 id = self.prefixes.compact(iris[number])
-                if any(iris[kind].endswith("Property") for kind in self.facts.kinds[self.facts.typed == number].tolist()):
+                if any(
+                    iris[kind].endswith("Property") for kind in self.facts.kinds[self.facts.typed == number].tolist()
+                ):
                     builder.relation(id)
                     builder.name_relation(id, label)
                 else:
