@@ -19,7 +19,8 @@ DATA = """
     :audit [ a :Audit ; :auditor :ben ; :year 2020 ] .
 :south a :Depot ; rdfs:label "South Depot" ; :openedOn "2011-03-01"^^xsd:date ; :capacity 25 ; :managedBy :cleo ;
     :audit [ a :Audit ; :auditor :dora ; :year 2022 ] .
-:central a :Terminus ; rdfs:label "Central Station" ; :openedOn "2020-03-01"^^xsd:date ; :capacity 90 ; :managedBy :ann .
+:central a :Terminus ; rdfs:label "Central Station" ; :openedOn "2020-03-01"^^xsd:date ; :capacity 90 ;
+    :managedBy :ann .
 :west a :Halt ; rdfs:label "West Halt" ; :openedOn "1970-03-01"^^xsd:date ; :capacity 5 ; :managedBy :ben .
 :ann a :Person ; rdfs:label "Ann Lee" . :ben a :Person, owl:NamedIndividual ; rdfs:label "Ben Roe" .
 :cleo a :Person ; rdfs:label "Cleo Fox" . :dora a :Person ; rdfs:label "Dora Kay" .

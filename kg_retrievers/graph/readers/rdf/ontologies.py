@@ -19,8 +19,6 @@ _DESCRIBING = (
     *("http://purl.org/vocab/vann/", "http://www.w3.org/2003/06/sw-vocab-status/ns#", "http://creativecommons.org/ns#"),
 )
 
-_SUBCLASS = f"{WELL_KNOWN['rdfs']}subClassOf"
-
 #: The classes of these vocabularies are above everything, so that they widen nothing.
 _OF_ALL = (WELL_KNOWN["rdf"], WELL_KNOWN["rdfs"], WELL_KNOWN["owl"])
 
@@ -51,17 +49,18 @@ def set_schema_aside(statements: Statements, facts: Facts) -> tuple[Facts, Ontol
     prefixes = Prefixes()
     numbers = (statements.ids.get(prefixes.expand(name)) for name in SCHEMA_TYPES)
     is_schema = np.isin(facts.kinds, [number for number in numbers if number is not None])
-    things = set(facts.typed[is_schema].tolist())
-    schema = statements.options.schema
+    is_instance = np.zeros(len(statements.ids), np.bool_)
+    is_instance[facts.typed[~is_schema]] = True
+    things = {thing for thing in facts.typed[is_schema].tolist() if not is_instance[thing]}
+    schema, iris = statements.options.schema, [*statements.ids]
     if schema == "keep" or not statements.options.type_predicates:
         return facts, Ontology(things)
-    iris = [*statements.ids]
-    instances = set(facts.typed[~is_schema].tolist())
-    gone = _schema_rows(statements, facts, iris, things, instances)
-    if schema is None and not instances and gone.all():
+    gone, described = _schema_rows(statements, facts, iris, things, is_instance)
+    if not gone.any() or (schema is None and gone.all() and not is_instance.any()):
         return facts, Ontology(things)
-    wider = _wider_classes(facts, iris)
-    more_typed, more_kinds = _widened(facts, wider)
+    things = described
+    number = statements.ids.get(f"{WELL_KNOWN['rdfs']}subClassOf", -1)
+    more_typed, more_kinds = _widened(facts, _wider_classes(facts, iris, number))
     kept = ~gone
     without = facts._replace(
         heads=facts.heads[kept],
@@ -76,37 +75,42 @@ def set_schema_aside(statements: Statements, facts: Facts) -> tuple[Facts, Ontol
 
 
 def _schema_rows(
-    statements: Statements, facts: Facts, iris: Sequence[str], things: set[int], instances: set[int]
-) -> Array:
-    """Return which facts describe classes and relations: bool; add the classes and relations to the things."""
+    statements: Statements, facts: Facts, iris: Sequence[str], things: set[int], is_instance: Array
+) -> tuple[Array, set[int]]:
+    """Return which facts describe classes and relations, bool, and the numbers of all classes and relations.
+
+    Args:
+        statements: What was collected.
+        facts: The facts.
+        iris: The IRI of each number.
+        things: What is said to be a class or relation.
+        is_instance: Which numbers have types that are no types of classes and relations: bool.
+    """
     relations = np.unique(facts.relations).tolist()
     annotating = statements.ids.get(f"{WELL_KNOWN['owl']}AnnotationProperty", -1)
     notes = set(facts.typed[facts.kinds == annotating].tolist())
     about = [number for number in relations if number in notes or iris[number].startswith(_DESCRIBING)]
     gone: Array = np.isin(facts.relations, [number for number in relations if is_schema_relation(iris[number])])
-    things |= {*relations, *facts.kinds.tolist(), *facts.heads[gone].tolist()} - instances
+    used = {*relations, *np.unique(facts.kinds).tolist(), *facts.heads[gone].tolist(), *facts.tails[gone].tolist()}
+    found = things | {thing for thing in used if thing >= 0 and not is_instance[thing]}
     rows = np.flatnonzero(np.isin(facts.relations, about) & ~gone)
     rows_of = defaultdict[int, list[int]](list)
     for row, head in zip(rows.tolist(), facts.heads[rows].tolist(), strict=True):
         rows_of[head].append(row)
-    described = [*things & rows_of.keys()]
-    tails = [tail for tail in facts.tails[gone].tolist() if tail >= 0]
-    things |= {*tails} - instances
-    described += [*({*tails} & rows_of.keys()) - {*described} - instances]
+    described = [*found & rows_of.keys()]
     while described:
-        found = rows_of.pop(described.pop(), [])
-        gone[found] = True
-        inner = {tail for tail in facts.tails[found].tolist() if tail >= 0 and iris[tail].startswith("_:")}
-        things |= inner
+        rows_about = rows_of.pop(described.pop(), [])
+        gone[rows_about] = True
+        inner = {tail for tail in facts.tails[rows_about].tolist() if tail >= 0 and iris[tail].startswith("_:")}
+        found |= inner
         described += inner & rows_of.keys()
-    return gone
+    return gone, found
 
 
-def _wider_classes(facts: Facts, iris: Sequence[str]) -> Mapping[int, list[int]]:
-    """Return the named classes directly above each class."""
+def _wider_classes(facts: Facts, iris: Sequence[str], subclass: int) -> Mapping[int, list[int]]:
+    """Return the named classes directly above each class, by the number of `rdfs:subClassOf`."""
     above = defaultdict[int, list[int]](list)
-    is_subclass = np.array([iri == _SUBCLASS for iri in iris], np.bool_)
-    for row in np.flatnonzero(is_subclass[facts.relations]).tolist():
+    for row in np.flatnonzero(facts.relations == subclass).tolist():
         tail = int(facts.tails[row])
         if tail >= 0 and not iris[tail].startswith(("_:", *_OF_ALL)):
             above[int(facts.heads[row])].append(tail)
