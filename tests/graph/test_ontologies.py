@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import rdflib
 from shell_mistakes import Run, mistake
 
 from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, StaticEmbeddings, generate_questions
@@ -78,6 +79,7 @@ def test_every_way_to_name_the_files_gives_one_graph(graph: KnowledgeGraph, file
         KnowledgeGraph.from_file(data, ontology=ontology),
         KnowledgeGraph.from_rdf([str(data), str(ontology)]),
         KnowledgeGraph.from_rdf(data, ontology=[ontology]),
+        KnowledgeGraph.from_rdf(rdflib.Graph().parse(data), ontology=ontology),
     ):
         assert {*other.triples()} == {*graph.triples()}
         assert all(other.types_of(key) == graph.types_of(key) for key in graph.entities)
@@ -106,6 +108,8 @@ def test_tables_beside_rdf(files: Files, tmp_path: Path) -> None:
     graph = KnowledgeGraph.from_file([*files, table, names], text_relations=["lives in"])
     assert {fact.tail for fact in graph.triples(relation="lives in")} == {"Leeds", "York"}
     assert graph.label(":ann") == "Ann Lee"
+    names.write_text('{"entity": ":ann", "aliases": ["Annie"]}')
+    assert KnowledgeGraph.from_file(files, entities=names).aliases(":ann") == ["Annie"]
     assert (graph.reading.understood["formats"], graph.reading.changes) == ("Turtle, TSV, JSON lines", {})
     with pytest.raises(InvalidArgumentError, match=r"homes\.tsv holds no RDF.*Give entities="):
         KnowledgeGraph.from_file(table, ontology=files[1])

@@ -295,7 +295,7 @@ def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -
     return joined
 
 
-def join_graphs(graphs: Sequence[Graph]) -> Graph:
+def join_files(graphs: Sequence[Graph]) -> Graph:
     """Return the graphs of several files as one, read as the first one was."""
     joined = graphs[0]
     for graph in graphs[1:]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -243,12 +243,16 @@ def read_graph_rows(
     if found not in RDF:  # whose reader says itself that there is nothing
         _check_has_facts(builder, place)
         builder.reading.options = given.given
+    _add_entities(entities, options, builder)
+    return builder
+
+
+def _add_entities(entities: str | os.PathLike[str] | None, options: Mapping[str, Any], builder: GraphBuilder) -> None:
     if entities is not None:
         about = {**options, "columns": None, "header": None, "facts": ()}
         if plain_name(Path(entities)).endswith(".tsv"):
             about["delimiter"] = None
         add_entity_file(Path(entities), FileOptions(**about), builder)
-    return builder
 
 
 def read_graph_files(
@@ -283,11 +287,13 @@ def read_graph_files(
         )
     if len(rdf) < 2 and not ontology:
         rdf = []
-    read = [_read_several(rdf, format, ontology, given)] if rdf else []
+    read = list[GraphBuilder]()
+    if rdf:
+        read.append(_read_several(rdf, format, ontology, given))
+        _add_entities(entities, options, read[0])
     for path in files:
         if path not in rdf:
-            read.append(read_graph_rows(path, entities=entities, format=format, **options))
-            entities = None
+            read.append(read_graph_rows(path, entities=None if read else entities, format=format, **options))
     return read
 
 

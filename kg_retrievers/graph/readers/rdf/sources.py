@@ -321,9 +321,8 @@ class RdfColumns:
         for number in sorted(self.ontology.things):
             if label := names.label(number):
                 id = self.prefixes.compact(iris[number])
-                if any(
-                    iris[kind].endswith("Property") for kind in self.facts.kinds[self.facts.typed == number].tolist()
-                ):
+                kinds = self.facts.kinds[self.facts.typed == number].tolist()
+                if any(iris[kind].endswith("Property") for kind in kinds):
                     builder.relation(id)
                     builder.name_relation(id, label)
                 else:
@@ -480,8 +479,8 @@ def _take_files(
     If two files declare one prefix, the first one counts.
     """
     options, skipped = statements.options, 0
-    for number, path in enumerate([*paths, *ontology]):
-        only_describes = number >= len(paths)
+    for number, path in enumerate([*paths, *ontology], start=0 if paths else 1):  # 0 is a graph of rdflib
+        only_describes = number >= (len(paths) or 1)
         statements.next_file(number, only_describes)
         shown = rdf_format(path, None if only_describes else format)
         if shown == "Wikidata JSON":
