@@ -6,15 +6,16 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import RenderableType
 
 from kg_retrievers.cli import options, sources
 from kg_retrievers.cli.options import flag
-from kg_retrievers.cli.show import counted, grid, show, status, table
+from kg_retrievers.cli.show import counted, grid, note, show, status, table
 from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, QuerySafetyError, first_of
 
@@ -40,6 +41,7 @@ _ON_SHELL = {
 
 def info(
     source: Source,
+    more: Annotated[list[str], typer.Argument(metavar="[FILE]...", help="As --also.", show_default=False)] = [],
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
     as_json: options.Json = False,
 ) -> int:
@@ -47,6 +49,7 @@ def info(
 
     Example: kg-retrievers info films.csv --columns film,property,value
     """
+    source = replace(source, reading=replace(source.reading, also=[*source.reading.also, *more]))
     verified = _verify(source.place) if verify else None
     source.check()
     if source.stays:
@@ -57,6 +60,7 @@ def info(
         about = _described(loaded, schema) | ({} if verified is None else {"verified_bytes": verified})
         print(json.dumps(about), flush=True)
         return 0
+    _warn(loaded)
     show(
         _understood(loaded),
         _counts(loaded, schema, verified),
@@ -67,6 +71,25 @@ def info(
         ),
     )
     return 0
+
+
+def _without_words(graph: KnowledgeGraph) -> dict[str, list[str]]:
+    """Return the names of relations, and the labels of entities, that are identifiers such as P31 and Q42."""
+    from kg_retrievers.methods.subgraph_rag.model import IDENTIFIERS, without_text  # loads numpy
+
+    labels = {graph.label(graph.entities[at]) for at in without_text(graph, IDENTIFIERS).nonzero()[0].tolist()}
+    is_identifier = re.compile(rf"(?:\w*:)?(?:{IDENTIFIERS})").fullmatch
+    return {"relations": [*filter(is_identifier, graph.relations)], "entities": sorted(labels)}
+
+
+def _warn(graph: KnowledgeGraph) -> None:
+    """Warn of relations and entities that no question can name, and say what to do."""
+    for what, names in _without_words(graph).items():
+        if names:
+            note(
+                f"{what} without words: {len(names):,}, such as {first_of(names, 3)}. No question can name them. Give "
+                "their labels: --also FILE, or --ontology FILE for RDF, or --entities FILE for a table"
+            )
 
 
 def _verify(place: str) -> int:
@@ -92,6 +115,7 @@ def _described(graph: KnowledgeGraph, schema: Schema) -> dict[str, Any]:
         "text_relations": list(graph.text_relations),
         "prefixes": graph.prefixes,
         "examples": _examples(graph),
+        "without_words": _without_words(graph),
     }
 
 

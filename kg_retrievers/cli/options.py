@@ -229,7 +229,7 @@ METHODS_HELP = f"{registry.DEFAULT.name} (default), {_OTHERS}."
 USE_EXAMPLES = ", ".join(method.name for method in registry.METHODS if method.labels)
 QUERY_METHODS = " or ".join(method.name for method in registry.METHODS if method.runs_queries)
 
-_GRAPH = "A file, a folder of `index`, a database (file or URI), or a SPARQL endpoint."
+_GRAPH = "A file, a folder of files or of `index`, a database (file or URI), or a SPARQL endpoint."
 
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH, parser=place, show_default=False)]
 GraphOption = Annotated[str | None, option("GRAPH", "The graph, as `ask` takes it.", "--graph", parser=place)]
@@ -260,6 +260,12 @@ class Reading:
 
     columns: Annotated[str | None, option("HEAD,RELATION,TAIL", "The columns of a table.", panel=GRAPH_PANEL)] = None
     entities: Annotated[str | None, option("FILE", "Labels, aliases and types.", panel=GRAPH_PANEL)] = None
+    also: Annotated[list[str], option("FILE", "A further file of the graph.", panel=GRAPH_PANEL)] = field(
+        default_factory=list
+    )
+    ontology: Annotated[list[str], option("FILE", "RDF that only describes.", panel=GRAPH_PANEL)] = field(
+        default_factory=list
+    )
     read: Annotated[list[str], option("NAME=VALUE", "An argument, such as languages=de.", panel=GRAPH_PANEL)] = field(
         default_factory=list
     )
@@ -292,7 +298,7 @@ class Reading:
             values["columns"] = self.columns.split(",")
         if self.entities is not None:
             values["entities"] = self.entities
-        return values
+        return values | {name: files for name in ("also", "ontology") if (files := getattr(self, name))}
 
     @property
     def keys(self) -> dict[str, str]:
@@ -340,6 +346,7 @@ class Reading:
         """The words of a command that read a graph in the same way."""
         view = None if self.view is None else json.dumps(self.view, ensure_ascii=False)
         given = [("--columns", self.columns), ("--entities", self.entities), ("--view", view), ("--as-of", self.as_of)]
+        given += [("--also", file) for file in self.also] + [("--ontology", file) for file in self.ontology]
         given += [("--read", text) for text in self.read] + [("--key", text) for text in self.key]
         words = [word for name, value in given if value is not None for word in (name, value)]
         return words + (["--validity", *self.validity] if self.validity else [])

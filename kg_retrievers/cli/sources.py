@@ -145,7 +145,7 @@ class Source:
 
 
 def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | None = None) -> KnowledgeGraph:
-    """Read a graph from a file, or from a folder of a format that is a folder.
+    """Read a graph from a file with those of `--also`, or from the files of a folder.
 
     Args:
         path: The file or folder.
@@ -156,7 +156,7 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         InvalidArgumentError: If an argument is not for this format.
         GraphLoadError: If it cannot be read.
     """
-    from kg_retrievers.graph.readers.files import RDF, find_format
+    from kg_retrievers.graph.readers.files import RDF, find_format, graph_files
     from kg_retrievers.graph.readers.opening import Limits
     from kg_retrievers.graph.readers.text_files import FileOptions  # loads numpy
 
@@ -166,8 +166,10 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         raise InvalidArgumentError(f"--read: no limit {min(unknown)!r}. There are: {', '.join(wanted)}.")
     arguments["limits"] = limits = Limits(**arguments.get("limits", {}))
     about = {"encoding": arguments["encoding"]} if "encoding" in arguments else {}
-    format = find_format(path, arguments.get("format"), FileOptions(**about, limits=limits)) or "csv"
-    is_rdf = format in RDF
+    options = FileOptions(**about, limits=limits)
+    files = graph_files([path, *arguments.pop("also", ())], options)
+    formats = [find_format(file, arguments.get("format"), options) or "csv" for file in files]
+    format, is_rdf = formats[0], all(one in RDF for one in formats)
     if earlier is not None:
         arguments = _reused(earlier, path, format, is_rdf, arguments) | arguments
     kind = kg_retrievers.KnowledgeGraph
@@ -178,10 +180,12 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         raise InvalidArgumentError(
             f"--read: {path} is {'RDF' if is_rdf else format}, whose reader has no argument {unknown[0]!r}. {near}"
         )
-    if is_rdf:
+    if is_rdf and earlier is not None:
+        arguments.setdefault("schema", "describe")
+    if is_rdf and len(files) == 1:
         arguments["format"] = format
     with status(f"reading {path}"):
-        graph: KnowledgeGraph = read(path, **arguments)
+        graph: KnowledgeGraph = read(files, **arguments)
     if graph.skipped:
         note(f"malformed lines of {path} that were skipped: {graph.skipped}")
     return graph
@@ -225,7 +229,7 @@ def read_graph(source: Source, database: str | None = None) -> KnowledgeGraph:
 
 
 def _read_folder(path: Path, given: Mapping[str, Any]) -> KnowledgeGraph:
-    """Open what `index` saved in a folder, or read the CSV files of Neo4j in it.
+    """Open what `index` saved in a folder, or read the files of a graph in it.
 
     Raises:
         InvalidArgumentError: If it was saved, and options say how to read a file.
@@ -234,11 +238,11 @@ def _read_folder(path: Path, given: Mapping[str, Any]) -> KnowledgeGraph:
     try:
         graph = kg_retrievers.KnowledgeGraph.open(path)
     except GraphLoadError:
-        from kg_retrievers.graph.readers.files import csv_files
+        from kg_retrievers.graph.storage.parts import own_files  # loads numpy
 
-        if csv_files(path):
-            return read_file(path, given)
-        raise
+        if own_files(path):
+            raise
+        return read_file(path, given)
     check_saved_folder(path, given)
     return graph
 

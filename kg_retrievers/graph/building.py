@@ -103,6 +103,7 @@ class GraphBuilder:
         datatypes: The datatype of each entity that is a literal: a prefixed name, such as "xsd:date", or "@en".
         prefixes: The IRI that each prefix of a key stands for.
         type_ids: How the source wrote a type that has another name, by this name: {"film": "dbo:Film"}.
+        declared_types: The labels of types of no entity, by how the source writes them.
         skipped: How many malformed lines were left out.
         reading: The reader's understanding of the source, and the parts that were left out.
 
@@ -133,6 +134,7 @@ class GraphBuilder:
         self.datatypes: dict[str, str] = {}
         self.prefixes: dict[str, str] = {}
         self.type_ids: dict[str, str] = {}
+        self.declared_types: dict[str, str] = {}
         self.skipped = 0
         self.reading = Reading(format)
         self._entities, self._relations, self._sets = TextIds(), TextIds(), TextIds()
@@ -293,6 +295,9 @@ class GraphBuilder:
         columns |= {} if names == [*self._relations] else _table("relation_ids", self._relations)
         columns |= self._name_columns() if self.labels or self.aliases else {}
         types = self._described("type", "types", self.types, kinds)
+        for id, name in zip(self.declared_types, relation_names(self.declared_types, self.declared_types), strict=True):
+            _ = kinds[name]
+            self.type_ids[name] = id
         columns |= type_columns(_texts(kinds), types, len(self._entities))
         columns |= self._datatype_columns()
         columns |= attributes

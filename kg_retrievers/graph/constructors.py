@@ -17,14 +17,14 @@ from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import driver_of, executor_of
-from kg_retrievers.graph.readers.files import GraphFormat, read_graph_rows
+from kg_retrievers.graph.readers.files import GraphFormat, GraphPaths, graph_files, read_graph_files
 from kg_retrievers.graph.readers.frameworks.documents import read_graph_document_rows, read_property_graph_rows
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
-from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, TYPES, Kept, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, TYPES, Kept, RdfOptions, Schema
 from kg_retrievers.graph.readers.tables.frames import read_frame
-from kg_retrievers.graph.readers.text_files import Attributes, OnError
+from kg_retrievers.graph.readers.text_files import Attributes, FileOptions, OnError
 
 #: How many rows of a database are read at a time.
 PAGE_SIZE = 10_000
@@ -40,6 +40,11 @@ class GraphConstructors(Immutable):
     @abstractmethod
     def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> Self:
         """Make a graph of the facts that a reader collected."""
+
+    @classmethod
+    @abstractmethod
+    def _joined(cls, graphs: Sequence[Self], text_relations: Iterable[str]) -> Self:
+        """Make one graph of those of several files."""
 
     @classmethod
     @named_arguments
@@ -77,9 +82,10 @@ class GraphConstructors(Immutable):
     @named_arguments
     def from_file(
         cls,
-        path: str | Path,
+        path: GraphPaths,
         *,
         entities: str | Path | None = None,
+        ontology: GraphPaths = (),
         format: GraphFormat | None = None,
         columns: Sequence[str] | None = None,
         delimiter: str | None = None,
@@ -101,11 +107,12 @@ class GraphConstructors(Immutable):
         except Parquet and Arrow, which are packed within.
 
         Args:
-            path: The file, or a folder of Neo4j CSV. JSON rows may also be entities, `{"entity", "label", "aliases",
-                "types"}`, and names of relations, `{"relation", "label"}`.
+            path: The file, several files, or a folder of them, which make one graph. JSON rows may also be entities,
+                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
             entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`, or
                 a table with a header. If both files give a label, the first file's counts and the other becomes an
                 alias.
+            ontology: Files of RDF that only describe: labels, classes, relations. Nothing in them is a fact.
             format: The format. By default, the reader finds it by suffix, then by content.
             columns: The header's names for head, relation and tail, if they are unusual. A fourth name may give the
                 column of sources of a table.
@@ -123,9 +130,10 @@ class GraphConstructors(Immutable):
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
             MissingExtraError: If the format needs an extra that is not installed.
         """
-        rows = read_graph_rows(
+        read = read_graph_files(
             path,
             entities=entities,
+            ontology=ontology,
             format=format,
             columns=columns,
             delimiter=delimiter,
@@ -136,7 +144,9 @@ class GraphConstructors(Immutable):
             encoding=encoding,
             limits=limits or Limits(),
         )
-        return cls._from_builder(rows, text_relations)
+        if len(read) == 1:
+            return cls._from_builder(read[0], text_relations)
+        return cls._joined([cls._from_builder(rows) for rows in read], text_relations)
 
     @classmethod
     def from_frame(
@@ -193,12 +203,14 @@ class GraphConstructors(Immutable):
         cls,
         source: str | Path | Any,
         *,
+        ontology: GraphPaths = (),
         format: str | None = None,
         languages: Sequence[str] = ("en",),
         label_predicates: Sequence[str] = LABELS,
         alias_predicates: Sequence[str] = ALIASES,
         type_predicates: Sequence[str] = TYPES,
         literals: Kept = "keep",
+        schema: Schema | None = None,
         graphs: Sequence[str] | None = None,
         blank_nodes: Kept = "keep",
         prefixes: Mapping[str, str] | None = None,
@@ -219,7 +231,9 @@ class GraphConstructors(Immutable):
         the parts that were left out.
 
         Args:
-            source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
+            source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), several files, a folder of them, or an
+                rdflib Graph or Dataset.
+            ontology: Files that only describe: labels, classes, relations. Nothing in them is a fact.
             format: The format of a file by its name or media type, or "wikidata". By default, the suffix decides.
             languages: The languages of labels and texts, best first. "en" takes "en-GB", "*" takes all. Then come texts
                 without a language, and last, for a thing without any of them, the first other language in sorted order.
@@ -227,6 +241,8 @@ class GraphConstructors(Immutable):
             alias_predicates: Predicates of aliases.
             type_predicates: Predicates of types. By default, types that all things of Wikibase have are left out.
             literals: "drop" leaves out the facts whose tails are literals.
+            schema: "describe" takes triples about classes and relations, such as `rdfs:subClassOf`, for names and
+                wider types, "keep" for facts. By default they describe, unless there is nothing else.
             graphs: The named graphs to take, and "default" for the default graph. By default, all of them.
             blank_nodes: "drop" leaves out the statements with blank nodes.
             prefixes: Prefixes in addition to the well-known ones and the declarations of the file: {prefix: namespace}.
@@ -246,6 +262,7 @@ class GraphConstructors(Immutable):
             alias_predicates=alias_predicates,
             type_predicates=type_predicates,
             literals=literals,
+            schema=schema,
             graphs=graphs,
             blank_nodes=blank_nodes,
             prefixes=dict(prefixes or {}),
@@ -253,7 +270,11 @@ class GraphConstructors(Immutable):
             on_error=on_error,
             limits=limits or Limits(),
         )
-        return cls._from_builder(read_rdf(source, format, options), text_relations)
+        about = FileOptions(limits=options.limits)
+        if isinstance(source, str | Path | list | tuple):
+            source = graph_files(source, about)
+        describing = graph_files(ontology, about) if ontology else ()
+        return cls._from_builder(read_rdf(source, format, options, describing), text_relations)
 
     @classmethod
     def from_networkx(

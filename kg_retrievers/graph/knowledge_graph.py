@@ -18,7 +18,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_m
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples
 from kg_retrievers.graph.attributes import SOURCE, VALIDITY, AttributeSets, AttributeValue, Where, sources_of
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
-from kg_retrievers.graph.changes.changing import Changes, change_graph, narrow_graph
+from kg_retrievers.graph.changes.changing import Changes, change_graph, join_files, narrow_graph
 from kg_retrievers.graph.columns import (
     Array,
     StringTable,
@@ -180,6 +180,12 @@ class KnowledgeGraph(GraphConstructors):
         ids = graph.relation_ids or graph.relations
         of_source = [graph.relations[ids.find(id)] for id in builder.text_relations if id in ids]
         return graph._with_texts([*of_source, *given])
+
+    @classmethod
+    def _joined(cls, graphs: Sequence[Self], text_relations: Iterable[str]) -> Self:
+        joined = join_files(graphs)
+        given = [text_relations] if isinstance(text_relations, str) else [*text_relations]
+        return joined._with_texts([*joined.text_relations, *given]) if given else joined
 
     def _with_texts(self, relations: Sequence[str]) -> Self:
         """Return the graph with other text relations."""

@@ -78,7 +78,7 @@ def pairs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             folder = tmp_path_factory.mktemp("oxigraph")
             file = folder / "graph.nt"
             file.write_text(random_rdf(seed), "utf-8")
-            graph = KnowledgeGraph.from_rdf(file, blank_nodes="drop", **options)
+            graph = KnowledgeGraph.from_rdf(file, blank_nodes="drop", schema="keep", **options)
             server = servers.enter_context(Oxigraph(folder, file))
             found.append((graph, servers.enter_context(server.executor(**options))))
         yield found

@@ -117,7 +117,7 @@ def test_blank_nodes_of_two_files_are_others(read: Read) -> None:
     changed = graph.with_changes(added=read(f'{PREFIXES} ex:o2 mus:size [ mus:unit "in" ], [ mus:unit "cm" ] .'))
     assert [triple.tail for triple in changed.triples("_:b0", "mus:unit")] == ["cm"]
     assert sorted(triple.tail for triple in changed.triples("ex:o2")) == ["_:b1", "_:b2"]
-    assert (changed.label("_:b1"), len(changed)) == ("_:b1", len(graph) + 4)
+    assert (changed.label("_:b1"), len(changed)) == ("size (unit: in)", len(graph) + 4)
     again = changed.with_changes(added=[("_:b1", "mus:height", "40")])
     assert [triple.tail for triple in again.triples("_:b1", "mus:height")] == ["40"]
 

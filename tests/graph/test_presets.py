@@ -153,9 +153,13 @@ def test_malformed_rows_of_neo4j(tmp_path: Path, rows: tuple[str, ...], line: in
 
 
 def test_folders_of_other_files(tmp_path: Path) -> None:
-    write(tmp_path / "kb.tsv", "a\tb\tc")
-    with pytest.raises(GraphLoadError, match=r"is a folder; wanted a file.*KnowledgeGraph\.open"):
+    write(tmp_path / "readme.md", "a\tb\tc")
+    with pytest.raises(GraphLoadError, match=r"is a folder without graph files.*KnowledgeGraph\.open"):
         KnowledgeGraph.from_file(tmp_path)
+    write(tmp_path / "kb.tsv", "a\tb\tc")
+    write(tmp_path / "more.csv", "c,b,d")
+    graph = KnowledgeGraph.from_file(tmp_path)
+    assert ([*graph.triples()], graph.reading.understood["formats"]) == ([("a", "b", "c"), ("c", "b", "d")], "TSV, CSV")
 
 
 # --- APOC JSON --------------------------------------------------------------------------------------------------------

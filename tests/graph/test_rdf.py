@@ -148,7 +148,7 @@ def test_the_end_of_an_iri_where_there_is_no_label(read: Read) -> None:
         "dbr:AC/DC": "DC",
         "urn:isbn:1": "urn:isbn:1",
         "http://other.org/Blade_Runner": "Blade Runner",
-        "_:b0": "_:b0",
+        "_:b0": "unnamed r",
     }
 
 
@@ -175,7 +175,7 @@ def test_properties_of_wikidata_are_called_by_their_entities(read: Read) -> None
     assert ("wd:Q1", "director", "wd:Q2") in graph
     assert sorted(graph.types[one] for one in graph.types_below["work"]) == ["film", "work"]
     assert graph.reading.understood["types"] == "2 by rdf:type, wdt:P31"
-    assert graph.reading.left_out == {"types of all things in Wikibase, such as wikibase:Item": 1}
+    assert graph.reading.left_out == {"types of all things, such as wikibase:Item and owl:Thing": 1}
     assert (graph.relation_id("director"), graph.types_of("wd:Q1")) == ("wdt:P57", ["film"])
     assert "wd:P57" not in graph.entities
 
@@ -348,7 +348,7 @@ def test_a_text_with_several_datatypes_is_one_entity(read: Read) -> None:
 def test_a_literal_never_becomes_an_entity(read: Read) -> None:
     graph = read('ex:a ex:r "ex:a", "\\"ex:a\\"", "_:b0", [] .')
     assert [triple.tail for triple in graph.triples("ex:a")] == ['""ex:a""', '"ex:a"', '"_:b0"', "_:b0"]
-    assert [graph.label(triple.tail) for triple in graph.triples("ex:a")] == ["ex:a", '"ex:a"', "_:b0", "_:b0"]
+    assert [graph.label(triple.tail) for triple in graph.triples("ex:a")] == ["ex:a", '"ex:a"', "_:b0", "unnamed r"]
 
 
 def test_literals_can_be_dropped(read: Read) -> None:
@@ -460,10 +460,12 @@ def test_what_is_no_fact_has_no_attributes(read: Read) -> None:
 
 def test_classes_and_properties(read: Read) -> None:
     text = "ex:a a ex:K . ex:K a owl:Class . ex:Other a owl:Class . ex:Sub rdfs:subClassOf ex:K ; a owl:Class ."
-    graph = read(text)
+    graph = read(text, schema="keep")
     assert [*graph.triples()] == [("ex:Sub", "rdfs:subClassOf", "ex:K")]
     assert (graph.types_of("ex:a"), graph.types_of("ex:Sub")) == (["ex:K"], ["owl:Class"])
-    assert graph.reading.left_out == {"classes and properties without facts (type_predicates=())": 1}
+    described = read(text)
+    assert ([*described.entities], len(described)) == (["ex:a"], 0)
+    assert described.reading.left_out == {'triples that describe classes and relations (schema="keep")': 1}
     assert len(read(text, type_predicates=())) == 5
 
 
@@ -640,7 +642,7 @@ def test_arguments_are_checked(read: Read, options: dict[str, Any], message: str
 
 def test_only_paths_and_graphs_are_read() -> None:
     with pytest.raises(InvalidArgumentError, match="wanted the path of a file"):
-        KnowledgeGraph.from_rdf(["x"])
+        KnowledgeGraph.from_rdf(7)
 
 
 def test_names_of_predicates_may_have_prefixes_of_the_file(read: Read) -> None:

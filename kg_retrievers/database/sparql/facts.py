@@ -29,7 +29,8 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import NAMED, local_words
 from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
-from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES, free_key
+from kg_retrievers.graph.readers.rdf.sources import free_key
+from kg_retrievers.graph.readers.rdf.statements import SCHEMA_TYPES
 from kg_retrievers.graph.values import is_valid
 
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import Prefixes
-from kg_retrievers.graph.readers.rdf.statements import ANY, NO_LANGUAGE, Kept, Languages, RdfOptions, expanded
+from kg_retrievers.graph.readers.rdf.statements import ANY, NO_LANGUAGE, Kept, Languages, RdfOptions, Schema, expanded
 from kg_retrievers.graph.validation import checked_dataclass
 
 #: The public endpoints that are known by name.
@@ -28,6 +28,7 @@ class Vocabulary(RdfOptions):
 
     Args:
         blank_nodes: "drop", since no query can name one.
+        schema: "keep", since queries see the triples about classes, too.
         namespaces: How the IRIs of relations begin. Empty for all predicates.
         listing: Finds `?relation` and the `?named` thing that has its label, if not all triples are looked at.
         unless: Holds of a `?relation` that is left out.
@@ -39,6 +40,7 @@ class Vocabulary(RdfOptions):
     who: ClassVar[str] = "SparqlExecutor"
 
     blank_nodes: Kept = "drop"
+    schema: Schema | None = "keep"
     namespaces: Sequence[str] = ()
     listing: str = ""
     unless: str = ""

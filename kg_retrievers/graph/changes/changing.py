@@ -11,7 +11,7 @@ equals a graph made from its facts, and only the order differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from kg_retrievers.graph.readers.rdf.parsing import FORMATS
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
+
+Graph = TypeVar("Graph", bound="KnowledgeGraph")
 
 Rows = Iterable[Sequence[str]]
 
@@ -302,6 +304,16 @@ def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -
     for addition in additions:
         new = new_texts(known, addition)
         known, joined = (_change(Merge(one, addition, new), {}, None).graph for one in (known, joined))
+    return joined
+
+
+def join_files(graphs: Sequence[Graph]) -> Graph:
+    """Return the graphs of several files as one, read as the first one was."""
+    joined = graphs[0]
+    for graph in graphs[1:]:
+        joined = cast("Graph", _change(Merge(joined, graph, new_texts(joined, graph)), {}, None).graph)
+    joined.reading.changes.clear()
+    joined.reading.understood["formats"] = ", ".join(dict.fromkeys(graph.reading.format for graph in graphs))
     return joined
 
 

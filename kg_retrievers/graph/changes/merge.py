@@ -321,7 +321,8 @@ class Merge:
         expand = Prefixes(graph.prefixes).expand
         for entity in np.flatnonzero(lonely).tolist():
             label, key = int(descriptions.labels[entity]), graph.entities[entity]
-            lonely[entity] = label < len(graph.names) and graph.names[label] in (key, local_words(expand(key)))
+            if label < len(graph.names) and not key.startswith("_:"):
+                lonely[entity] = graph.names[label] in (key, local_words(expand(key)))
         kept: Array = ~lonely
         return kept
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -27,6 +27,9 @@ GraphFormat = Literal[
 
 #: The formats of RDF.
 RDF = tuple(format for format in get_args(GraphFormat) if "names" in FORMATS[format])
+
+#: A file or folder, or several.
+GraphPaths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 #: The formats by the suffixes of files, and what `Reading` calls them.
 SUFFIXES = {suffix: format for format in get_args(GraphFormat) for suffix in FORMATS[format]["suffixes"]}
@@ -55,7 +58,7 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
     """Return the format of a file or folder; None of a table whose delimiter is to be found.
 
     Raises:
-        GraphLoadError: If it is a folder of none of the formats that are folders.
+        GraphLoadError: If it cannot be read.
         InvalidArgumentError: If there is no such format.
     """
     if format is not None and format not in get_args(GraphFormat):
@@ -63,14 +66,7 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
         near = did_you_mean(str(format), names)
         raise InvalidArgumentError(f"format is {', '.join(map(repr, names))} or None, but got {format!r}. {near}")
     if format is None and os.path.isdir(path):
-        if csv_files(path):
-            return "neo4j-csv"
-        raise GraphLoadError(
-            "is a folder; wanted a file of triples or entities, or a folder of CSV files of Neo4j.",
-            path,
-            hint_python="A folder that `save` wrote: KnowledgeGraph.open(path).",
-            hint_shell="",
-        )
+        return "neo4j-csv"
     found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
     is_json = found == "json" or (found == "jsonl" and format is None)
     return _json_format(path, found, options) if found and is_json else found
@@ -108,6 +104,47 @@ def _content_format(path: Path, options: FileOptions) -> GraphFormat | None:
     with open_bytes(path, options.limits, by_line=False) as opened:
         start = opened.read(PREFIX).removeprefix(b"\xef\xbb\xbf")
     return next((format for pattern, format in _CONTENTS if pattern.match(start)), None)
+
+
+def graph_files(paths: GraphPaths, options: FileOptions) -> list[Path]:
+    """Return the files that hold a graph: some files, and the files of folders in the order of their names.
+
+    A folder of CSV files of Neo4j stays a folder. Files of other suffixes in a folder are left out.
+
+    Raises:
+        GraphLoadError: If a folder holds no graph.
+        InvalidArgumentError: If there is no path.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+    if not given:
+        raise InvalidArgumentError("KnowledgeGraph: wanted a file or several files, but got an empty list.")
+    found = list[Path]()
+    for path in map(Path, given):
+        found += _files_in(path, options) if path.is_dir() else [path]
+    return found
+
+
+def _files_in(folder: Path, options: FileOptions) -> list[Path]:
+    from kg_retrievers.graph.storage.parts import own_files  # reads graphs, too
+
+    tables = csv_files(folder)
+    if any(_is_neo4j(path, options) for path in tables):
+        return [folder]
+    files = (path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith("."))
+    found = [path for path in files if Path(plain_name(path)).suffix in SUFFIXES]
+    if not found or own_files(folder):
+        raise GraphLoadError(
+            "is a folder without graph files; wanted files such as .ttl, .csv or .jsonl, or CSV files of Neo4j.",
+            folder,
+            hint_python="A folder that `save` wrote: KnowledgeGraph.open(path).",
+            hint_shell="",
+        )
+    return found
+
+
+def _is_neo4j(path: Path, options: FileOptions) -> bool:
+    _, _, first = open_table(path, "csv", options, 2)
+    return bool(first) and is_neo4j_header(first[0].cells)
 
 
 def csv_files(folder: Path) -> Sequence[Path]:
@@ -206,12 +243,58 @@ def read_graph_rows(
     if found not in RDF:  # whose reader says itself that there is nothing
         _check_has_facts(builder, place)
         builder.reading.options = given.given
+    _add_entities(entities, options, builder)
+    return builder
+
+
+def _add_entities(entities: str | os.PathLike[str] | None, options: Mapping[str, Any], builder: GraphBuilder) -> None:
     if entities is not None:
         about = {**options, "columns": None, "header": None, "facts": ()}
         if plain_name(Path(entities)).endswith(".tsv"):
             about["delimiter"] = None
         add_entity_file(Path(entities), FileOptions(**about), builder)
-    return builder
+
+
+def read_graph_files(
+    paths: GraphPaths,
+    *,
+    entities: str | os.PathLike[str] | None = None,
+    ontology: GraphPaths = (),
+    format: GraphFormat | None = None,
+    **options: Any,
+) -> list[GraphBuilder]:
+    """Read the files of a graph: all of RDF as one, and each other file by itself.
+
+    Args:
+        paths: The files or folders.
+        entities: A further file that describes entities.
+        ontology: Files of RDF that only describe.
+        format: What each file holds; None goes by suffix, then by content.
+        **options: The fields of `FileOptions`.
+
+    Raises:
+        GraphLoadError: As `read_graph_rows`.
+        InvalidArgumentError: As `read_graph_rows`, and if there is an ontology without RDF.
+    """
+    given = FileOptions(**options)
+    files = graph_files(paths, given)
+    rdf = [path for path in files if find_format(path, format, given) in RDF]
+    if ontology and not rdf:
+        raise InvalidArgumentError(
+            f"ontology: {files[0]} holds no RDF, and an ontology describes a graph of RDF.",
+            hint_python="Give entities= a table of labels and types.",
+            hint_shell="Give --entities a table of labels and types.",
+        )
+    if len(rdf) < 2 and not ontology:
+        rdf = []
+    read = list[GraphBuilder]()
+    if rdf:
+        read.append(_read_several(rdf, format, ontology, given))
+        _add_entities(entities, options, read[0])
+    for path in files:
+        if path not in rdf:
+            read.append(read_graph_rows(path, entities=None if read else entities, format=format, **options))
+    return read
 
 
 def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
@@ -284,10 +367,17 @@ def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions
 
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    return _read_several([path], format, (), options)
+
+
+def _read_several(
+    paths: Sequence[Path], format: GraphFormat | None, ontology: GraphPaths, options: FileOptions
+) -> GraphBuilder:
     from kg_retrievers.graph.readers.rdf.sources import read_rdf
     from kg_retrievers.graph.readers.rdf.statements import RdfOptions
 
-    return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=options.limits))
+    describing = graph_files(ontology, options) if ontology else ()
+    return read_rdf(paths, format, RdfOptions(on_error=options.on_error, limits=options.limits), describing)
 
 
 _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuilder]] = {

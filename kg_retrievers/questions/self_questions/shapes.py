@@ -51,9 +51,13 @@ class Names:
         """Return the label or the first alias that no other entity bears; nothing where there is none."""
         if entity not in self._found:
             key = self._graph.entities[entity]
-            names = (self._graph.label(key), *self._graph.aliases(key))
+            names = () if self.is_blank(entity) else (self._graph.label(key), *self._graph.aliases(key))
             self._found[entity] = next(filter(self._is_telling, names), "")
         return self._found[entity]
+
+    def is_blank(self, entity: int) -> bool:
+        """Tell whether an entity is a blank node, which nobody names."""
+        return self._graph.entities[entity].startswith("_:")
 
     def _is_telling(self, name: str) -> bool:
         is_speakable = len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
@@ -152,7 +156,8 @@ class ShapeDrawer:
     def draw(self, hops: int) -> Shape | None:
         """Return a walk of so many hops, for 0 two steps that meet; None if `TRIES` draws find none."""
         tries = range(TRIES if self._relations else 0)
-        return next(filter(None, (self._walk(hops) if hops else self._conjunction() for _ in tries)), None)
+        shapes = filter(None, (self._walk(hops) if hops else self._conjunction() for _ in tries))
+        return next((shape for shape in shapes if not any(map(self._names.is_blank, shape.answers))), None)
 
     def _start(self) -> tuple[int, int]:
         """Return a label, and an entity that has a step with it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,9 +16,11 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.iris import NAMED, Prefixes, local_words
+from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.rdf.annotations import RANK, WIKIBASE, attribute_value, facts_of
+from kg_retrievers.graph.readers.rdf.blank_nodes import BlankNodeLabels
+from kg_retrievers.graph.readers.rdf.ontologies import set_schema_aside
 from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib, oxigraph, rdf_format
 from kg_retrievers.graph.readers.rdf.statements import (
     ALIAS,
@@ -33,15 +35,11 @@ from kg_retrievers.graph.readers.rdf.statements import (
 from kg_retrievers.graph.readers.rdf.wikidata import WikidataJson
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
+#: Types of OWL that all things have.
+_OF_ALL_THINGS = tuple(f"{WELL_KNOWN['owl']}{name}" for name in ("Thing", "NamedIndividual"))
+
 #: How many facts, and entities, are looked at at once.
 _FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16
-
-#: Things of these types are classes, properties and ontologies: they describe relations and types.
-SCHEMA_TYPES = (
-    "owl:Class", "rdfs:Class", "rdfs:Datatype", "rdf:Property", "owl:ObjectProperty", "owl:DatatypeProperty",
-    "owl:AnnotationProperty", "owl:FunctionalProperty", "owl:InverseFunctionalProperty", "owl:TransitiveProperty",
-    "owl:SymmetricProperty", "owl:Ontology", "wikibase:Property",
-)  # fmt: skip
 
 
 def take_foreign(statements: Statements) -> None:
@@ -69,6 +67,7 @@ class RdfColumns:
         keys: The key of each entity, by its id; an empty text for a literal.
         ids: The id of each entity by its number, `NONE` for what is no entity; behind all IRIs those of literals.
         blanks: How many entities are blank nodes.
+        ontology: What describes classes and relations.
         local_names: How many entities and relations are called by the end of their IRI.
         described: How many classes and properties, in no fact themselves, describe types and relations.
         blank_types: How many types were left out because they are blank nodes.
@@ -78,9 +77,7 @@ class RdfColumns:
     def __init__(self, statements: Statements, builder: GraphBuilder, prefixes: Prefixes) -> None:
         """Take over what was collected."""
         self._statements, self._builder, self.prefixes = statements, builder, prefixes
-        self.facts = facts_of(statements)
-        numbers = map(statements.ids.get, map(prefixes.expand, SCHEMA_TYPES))
-        self.schema_types = {number for number in numbers if number is not None}
+        self.facts, self.ontology = set_schema_aside(statements, facts_of(statements))
         self.iris = [*statements.ids]
         self.keys: list[str] = []
         self.ids = np.empty(0, np.intc)
@@ -106,6 +103,8 @@ class RdfColumns:
         self._name_literals(order)
         self._add_facts(relations, graphs)
         self._add_types()
+        if not len(self.facts.heads):
+            self._declare()
         builder = self._builder
         types = {builder.type_ids.get(name, name) for names in builder.types.values() for name in names}
         used |= self.prefixes.used({*relations.values(), *builder.datatypes.values(), *types})
@@ -179,14 +178,9 @@ class RdfColumns:
         predicates = {*relations, *(relation for said in self.facts.said.values() for relation in said)}
         schema = predicates | set(self.facts.kinds.tolist())
         schema |= {entity for number in predicates if (entity := self._wikidata_entity(number)) is not None}
+        schema |= self.ontology.things | (statements.only_described - {*self.facts.typed.tolist()})
         self.described = len(things & schema)
-        unused = {
-            thing
-            for thing, kind in zip(self.facts.typed.tolist(), self.facts.kinds.tolist(), strict=True)
-            if kind in self.schema_types and thing in things and thing not in schema
-        }
-        statements.left_out["classes and properties without facts (type_predicates=())"] += len(unused)
-        return np.array(sorted(things - schema - unused), np.int64)
+        return np.array(sorted(things - schema), np.int64)
 
     def _name_keys(self, order: Array) -> None:
         """Give the entities their keys: prefixed names, "_:b0" and so on; literals get theirs later."""
@@ -280,9 +274,13 @@ class RdfColumns:
     def _name_entities(self, order: Array) -> None:
         builder, names = self._builder, self._statements.names
         named, iris, labels = names.things(), self.iris, builder.labels
+        blanks = order[[at for at, key in enumerate(self.keys) if key.startswith("_:")]]
+        made = BlankNodeLabels(blanks, self.facts, names, iris, [*self._statements.literals] if len(blanks) else [])
         for number, key in zip(_numbers(order), self.keys, strict=True):
             label = names.label(number) if number in named else None
-            if label is None and key and not key.startswith("_:"):
+            if key.startswith("_:"):
+                label = made.label(number)
+            elif label is None and key:
                 label = local_words(iris[number])
                 self.local_names += bool(label)
             if label and label != key:
@@ -317,10 +315,23 @@ class RdfColumns:
             key = self.keys[self.ids[thing]]
             found[key] = [*found.get(key, ()), in_order[rank]]
 
+    def _declare(self) -> None:
+        """Name relations and types without facts, so that a change can name those of another graph."""
+        builder, names, iris = self._builder, self._statements.names, self.iris
+        for number in sorted(self.ontology.things):
+            if label := names.label(number):
+                id = self.prefixes.compact(iris[number])
+                kinds = self.facts.kinds[self.facts.typed == number].tolist()
+                if any(iris[kind].endswith("Property") for kind in kinds):
+                    builder.relation(id)
+                    builder.name_relation(id, label)
+                else:
+                    builder.declared_types[id] = label
+
 
 def _is_own(kind: str) -> bool:
-    """Return whether a type is one of all things in Wikibase, such as of all items."""
-    return kind.startswith(WIKIBASE) and kind != f"{WIKIBASE}Property"
+    """Return whether a type is one of all things: in Wikibase, such as of all items, or in OWL."""
+    return (kind.startswith(WIKIBASE) and kind != f"{WIKIBASE}Property") or kind in _OF_ALL_THINGS
 
 
 def _numbers(order: Array) -> Iterator[int]:
@@ -357,12 +368,13 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
     }
     types = [name for name in options.type_predicates if columns.prefixes.expand(name) in statements.type_predicates]
     kinds = Counter(builder.datatypes.values())
-    blanks = columns.blanks
+    blanks, ontology = columns.blanks, columns.ontology
     said = {
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
         "languages": _languages(options.languages, foreign),
-        "types": _count(len(columns.facts.typed) - columns.own_types, f"by {', '.join(types)}"),
+        "types": _count(len(columns.facts.typed) - ontology.supertypes - columns.own_types, f"by {', '.join(types)}"),
+        "types of wider classes": _count(ontology.supertypes, "by rdfs:subClassOf"),
         "attributes of facts": _counts(columns.attributes),
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
         "literals": _count(kinds.total(), f"({_counts(kinds)})"),
@@ -374,7 +386,8 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
     reading.leave_out('names in other languages (languages=[..., "*"])', statements.names.left_out)
     reading.leave_out('literals in other languages (languages=[..., "*"])', statements.foreign_count)
     reading.leave_out("types that are blank nodes (type_predicates=())", columns.blank_types)
-    reading.leave_out("types of all things in Wikibase, such as wikibase:Item", columns.own_types)
+    reading.leave_out("types of all things, such as wikibase:Item and owl:Thing", columns.own_types)
+    reading.leave_out('triples that describe classes and relations (schema="keep")', ontology.triples)
     for what, count in statements.left_out.items():
         reading.leave_out(what, count)
 
@@ -382,7 +395,7 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
 def given_options(options: RdfOptions, prefixes: Prefixes) -> dict[str, Any]:
     """Return the options that differ from their defaults, but for those of errors and limits; predicates by IRIs."""
     default, given = RdfOptions(), {}
-    for name in ("languages", "literals", "blank_nodes", "base_iri"):
+    for name in ("languages", "literals", "schema", "blank_nodes", "base_iri"):
         if getattr(options, name) != getattr(default, name):
             given[name] = getattr(options, name)
     for name in ("label_predicates", "alias_predicates", "type_predicates", "graphs"):
@@ -409,51 +422,85 @@ def _languages(wanted: Sequence[str], foreign: Counter[str]) -> str:
     return f"{text}; {foreign.total():,} labels in others ({_counts(foreign)})" if foreign else text
 
 
-def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuilder:
-    """Read a file of RDF, or a graph of rdflib.
+def read_rdf(source: Any, format: str | None, options: RdfOptions, ontology: Sequence[Path] = ()) -> GraphBuilder:
+    """Read files of RDF as one, or a graph of rdflib.
+
+    Args:
+        source: A path, several paths, or a graph.
+        format: The format of all of them.
+        options: How they are read.
+        ontology: Files that only describe.
 
     Raises:
-        GraphLoadError: If the file cannot be read, is malformed, exceeds a limit, or says nothing.
+        GraphLoadError: If a file cannot be read, is malformed, exceeds a limit, or they say nothing.
         InvalidArgumentError: If an argument has no such value.
         MissingExtraError: Without the extra `rdf`.
     """
     if isinstance(source, str | Path):
-        return _read_file(Path(source), format, options)
+        source = [source]
+    if isinstance(source, Sequence) and source:
+        return _read_files([*map(Path, source)], format, options, ontology)
     if not is_rdflib(source):
         raise InvalidArgumentError(
-            f"KnowledgeGraph.from_rdf: wanted the path of a file, or a Graph or Dataset of rdflib, but got "
-            f"{source!r:.100}."
+            f"KnowledgeGraph.from_rdf: wanted the path of a file, a list of paths, or a Graph or Dataset of rdflib, "
+            f"but got {source!r:.100}."
         )
     graph = RdflibGraph(source, options.on_error)
     statements = Statements(options, graph.module, Path("rdflib"))
     statements.begin(graph.prefixes)
     statements.take(graph)
-    return _build(statements, graph.format, graph.prefixes, graph.skipped)
+    prefixes = dict(graph.prefixes)
+    skipped = _take_files(statements, [], None, ontology, prefixes)
+    return _build(statements, graph.format, prefixes, graph.skipped + skipped)
 
 
-def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
-    if rdf_format(path, format) == "Wikidata JSON":
-        return _read_wikidata(path, options)
-    file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
-    has_formulas = file.format == "N3" and options.graphs is None
-    statements = Statements(replace(options, graphs=[DEFAULT]) if has_formulas else options, file.module, path)
-    if has_formulas:
-        statements.of_other_graphs = "statements within formulas, which state nothing"
-    file.read(statements.begin, statements.take)
-    return _checked(_build(statements, file.format, file.prefixes, file.skipped), path)
+def _read_files(
+    paths: Sequence[Path], format: str | None, options: RdfOptions, ontology: Sequence[Path]
+) -> GraphBuilder:
+    first = rdf_format(paths[0], format)
+    statements, prefixes = Statements(options, oxigraph(), paths[0]), dict[str, str]()
+    skipped = _take_files(statements, paths, format, ontology, prefixes)
+    builder = _build(statements, first, prefixes, skipped)
+    if len(paths) + len(ontology) > 1:
+        names = [*(path.name for path in paths), *(f"{path.name}, which only describes" for path in ontology)]
+        builder.reading.understood["files"] = "; ".join(names)
+    return _checked(builder, paths[0])
 
 
-def _read_wikidata(path: Path, options: RdfOptions) -> GraphBuilder:
-    module, file = oxigraph(), TextFile(path, FileOptions(on_error=options.on_error, limits=options.limits))
-    statements = Statements(options, module, path)
-    statements.begin({})
-    statements.take(WikidataJson(file, module, statements.left_out))
-    return _checked(_build(statements, "Wikidata JSON", {}, file.skipped), path)
+def _take_files(
+    statements: Statements,
+    paths: Sequence[Path],
+    format: str | None,
+    ontology: Sequence[Path],
+    prefixes: dict[str, str],
+) -> int:
+    """Take the statements of files, add the prefixes that they declare, and return how many lines were skipped.
+
+    If two files declare one prefix, the first one counts.
+    """
+    options, skipped = statements.options, 0
+    for number, path in enumerate([*paths, *ontology], start=0 if paths else 1):  # 0 is a graph of rdflib
+        only_describes = number >= (len(paths) or 1)
+        statements.next_file(number, only_describes)
+        shown = rdf_format(path, None if only_describes else format)
+        if shown == "Wikidata JSON":
+            text = TextFile(path, FileOptions(on_error=options.on_error, limits=options.limits))
+            statements.begin({})
+            statements.take(WikidataJson(text, oxigraph(), statements.left_out))
+            skipped += text.skipped
+            continue
+        file = RdfFile(path, shown, options.base_iri, options.on_error, options.limits)
+        has_formulas = shown == "N3" and options.graphs is None
+        file.read(partial(statements.begin, has_formulas=has_formulas), statements.take)
+        skipped += file.skipped
+        for prefix, iri in file.prefixes.items():
+            prefixes.setdefault(prefix, iri)
+    return skipped
 
 
 def _checked(builder: GraphBuilder, path: Path) -> GraphBuilder:
     """Return what a file says, if it says anything."""
-    if not (len(builder) or builder.labels or builder.types):
+    if not (len(builder) or builder.labels or builder.types or builder.relation_labels or builder.declared_types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
         empty = "" if path.stat().st_size else "the file is empty: "
         raise GraphLoadError(

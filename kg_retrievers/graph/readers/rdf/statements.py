@@ -134,6 +134,9 @@ class Names(Generic[Thing]):
 
 Kept = Literal["keep", "drop"]
 
+#: What becomes of triples about classes and relations: they describe the others, or they are facts, too.
+Schema = Literal["describe", "keep"]
+
 #: The predicates of labels, best first.
 LABELS = ("rdfs:label", "skos:prefLabel", "schema:name", "sdo:name", "foaf:name")
 
@@ -142,6 +145,26 @@ ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
 
 #: The predicates of types; the second one is "instance of" of Wikidata.
 TYPES = ("rdf:type", "wdt:P31")
+
+#: Things of these types are classes, properties and ontologies: they describe relations and types.
+SCHEMA_TYPES = (
+    "owl:Class", "rdfs:Class", "rdfs:Datatype", "rdf:Property", "owl:ObjectProperty", "owl:DatatypeProperty",
+    "owl:AnnotationProperty", "owl:FunctionalProperty", "owl:InverseFunctionalProperty", "owl:TransitiveProperty",
+    "owl:SymmetricProperty", "owl:Ontology", "owl:Restriction", "owl:Axiom", "owl:AllDisjointClasses",
+    "wikibase:Property",
+)  # fmt: skip
+
+_SCHEMA_IRIS = frozenset(map(Prefixes().expand, SCHEMA_TYPES))
+
+# What is no thing's own, whatever its head: `rdfs:subClassOf` and the like, and relations of OWL except some.
+_OF_CLASSES = tuple(f"{WELL_KNOWN['rdfs']}{name}" for name in ("subClassOf", "subPropertyOf", "domain", "range"))
+_OF_THINGS = tuple(f"{WELL_KNOWN['owl']}{name}" for name in ("sameAs", "differentFrom", "versionInfo", "deprecated"))
+
+
+def is_schema_relation(iri: str) -> bool:
+    """Return whether a relation describes classes and relations, whatever its facts are about."""
+    return iri in _OF_CLASSES or (iri.startswith(WELL_KNOWN["owl"]) and iri not in _OF_THINGS)
+
 
 #: Wikidata labels a property by its entity: "wd:P57" for the relations "wdt:P57", "p:P57", "ps:P57" and their like.
 WIKIDATA_PROPERTIES, WIKIDATA_ENTITIES = "http://www.wikidata.org/prop/", "http://www.wikidata.org/entity/"
@@ -168,6 +191,7 @@ class RdfOptions:
     alias_predicates: Sequence[str] = ALIASES
     type_predicates: Sequence[str] = TYPES
     literals: Kept = "keep"
+    schema: Schema | None = None
     graphs: Sequence[str] | None = None
     blank_nodes: Kept = "keep"
     prefixes: Mapping[str, str] = Field(default_factory=dict)
@@ -205,6 +229,7 @@ class Statements:
         names: Labels and aliases.
         uses: How often each predicate of labels was used, and those of aliases.
         left_out: What was left out, and how often.
+        only_described: The numbers of what files speak of that only describe.
         of_other_graphs: What `left_out` calls statements of graphs that are not wanted.
     """
 
@@ -230,9 +255,24 @@ class Statements:
         self.predicates: dict[str, int] = {}
         self.type_predicates = set[str]()
         self._wanted_graphs: set[str] | None = None
+        self._blank, self._only_describes = "_:", False
+        self.only_described = set[int]()
 
-    def begin(self, declared: Mapping[str, str]) -> None:
+    def next_file(self, number: int, only_describes: bool) -> None:
+        """Begin a further file, whose blank nodes are others.
+
+        Args:
+            number: How many files were before.
+            only_describes: Whether it has no facts, but names, classes and relations.
+        """
+        self._blank, self._only_describes = f"_:{number}." if number else "_:", only_describes
+
+    def begin(self, declared: Mapping[str, str], *, has_formulas: bool = False) -> None:
         """Read the names of predicates and graphs in the options by the prefixes that the source declares.
+
+        Args:
+            declared: These prefixes.
+            has_formulas: Whether graphs without a name are formulas, which state nothing.
 
         Raises:
             InvalidArgumentError: If a name has an unknown prefix.
@@ -243,8 +283,12 @@ class Statements:
         roles |= dict.fromkeys(expanded("type_predicates", options.type_predicates, prefixes), TYPE)
         roles |= dict.fromkeys(expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
         labels = expanded("label_predicates", options.label_predicates, prefixes)
-        self.predicates = _Roles(self.ids, roles | {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)})
-        if options.graphs is not None:
+        roles |= {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)}
+        self.predicates = _Roles(self.ids, {**self.predicates, **roles})
+        self._wanted_graphs = None
+        if has_formulas:
+            self._wanted_graphs, self.of_other_graphs = set(), "statements within formulas, which state nothing"
+        elif options.graphs is not None:
             named = [name for name in options.graphs if name != DEFAULT]
             self._wanted_graphs = set(expanded("graphs", named, prefixes))
 
@@ -277,6 +321,11 @@ class Statements:
         head = self._thing(subject)
         if head is None:
             return
+        if self._only_describes:
+            self.only_described.add(head)
+            if self._is_statement_of_things(predicate, role, object):
+                self.left_out["other statements of files that only describe"] += 1
+                return
         if type(object) is self._oxigraph.Literal:
             self._take_literal(head, predicate, role, object, source)
             return
@@ -292,6 +341,12 @@ class Statements:
             self.kinds.append(tail)
         else:
             self.add_fact(head, self._relation(predicate, role), tail, source)
+
+    def _is_statement_of_things(self, predicate: Any, role: int, object: Any) -> bool:
+        """Return whether a statement says more than names of its subject, or what a class or relation is."""
+        if role == TYPE:
+            return object.value not in _SCHEMA_IRIS
+        return not (role <= FIRST_LABEL or role == ALIAS or is_schema_relation(predicate.value))
 
     def _take_reifier(self, node: int, triple: Any, source: int) -> None:
         """Keep which triple a node reifies."""
@@ -317,7 +372,7 @@ class Statements:
         if self.options.blank_nodes == "drop":
             self.left_out['statements with blank nodes (blank_nodes="keep")'] += 1
             return None
-        return self.ids[f"_:{term.value}"]
+        return self.ids[self._blank + term.value]
 
     def _take_literal(self, head: int, predicate: Any, role: int, literal: Any, source: int) -> None:
         text, language = literal.value, literal.language
@@ -389,7 +444,7 @@ class Statements:
             self.sources.append(source)
 
     def _graph(self, graph: Any) -> int:
-        name = graph.value if type(graph) is self._oxigraph.NamedNode else f"_:{graph.value}"
+        name = graph.value if type(graph) is self._oxigraph.NamedNode else self._blank + graph.value
         if name not in self._graph_numbers:
             taken = self._wanted_graphs is None or name in self._wanted_graphs
             self._graph_numbers[name] = self.graphs[name] if taken else _NOT_TAKEN
