@@ -104,14 +104,14 @@ def _lines(key: str, written: Mapping[str, Any], graph: KnowledgeGraph) -> list[
     if not value or key == "documents":
         return []
     if key in ("pattern", "readings"):
-        return [one_line(line)[:CHARACTERS] for line in _pattern_lines(value if key == "pattern" else value[0])]
+        return [cut(line) for line in _pattern_lines(value if key == "pattern" else value[0])]
     if key == "relation_paths":
         paths = (", ".join(f"{relation} ({way})" for relation, way in path["relations"]) for path in value[:3])
-        return [one_line(path)[:CHARACTERS] for path in paths]
+        return [cut(path) for path in paths]
     if key == "cypher":
         return [one_line(line)[:CHARACTERS] for query in value[:3] for line in query["query"][:CHARACTERS].splitlines()]
     if key in ("answers", "seed_entities"):
-        return [_label(graph, name) for name in value[:NAMES]] + _more(value)
+        return [cut(_label(graph, name), 80) for name in value[:NAMES]] + _more(value)
     if key.startswith("ranked_"):
         return [f"{one_line(str(row[0])):.200}  {row[1]:.2f}" for row in value[:NAMES]] + _more(value)
     return []
@@ -200,7 +200,7 @@ def _answer(state: Mapping[str, Any], retriever: BaseKGRetriever) -> Event:
         said = answer if answer in _NEXT_STEPS else NOT_UNDERSTOOD if why else NO_ANSWER
         language = tell_language(asked or "") if said == NOT_UNDERSTOOD else ""
         step = f"{language} Ask in English." if language else _NEXT_STEPS[said]
-        event |= {"reason": why[:CHARACTERS] or _reason(state), "next_step": step}
+        event |= {"reason": cut(why or _reason(state), 1_000), "next_step": step}
     return event
 
 
