@@ -104,7 +104,7 @@ def _start(graph: nx.Graph[int]) -> dict[int, _Floats]:
     """Return each entity's place before the forces act: in wide layers around the first of each part."""
     places: dict[int, _Floats] = {}
     for part in nx.connected_components(graph):
-        row = len(places)
+        row = len(places) + len(part) / 2 if places else 0  # no two entities start at one place
         for depth, layer in enumerate(nx.bfs_layers(graph, min(part))):
             for place, entity in enumerate(layer):
                 places[entity] = np.array([depth, row + place - len(layer) / 2]) * 6.0

@@ -167,7 +167,7 @@ def _values(limit: Limit, present: Any) -> list[Any]:
         return [present + more for more in range(1, MORE_HOPS + 1)]
     if limit.lifted == "more":
         return [present * factor for factor in FACTORS]
-    return [present / divisor for divisor in DIVISORS]
+    return [float(f"{present / divisor:.2g}") for divisor in DIVISORS]  # readers see the value
 
 
 #: The seconds after which no further change is tried.
@@ -255,14 +255,15 @@ class WhyNot:
     @property
     def text(self) -> str:
         """Plain lines: how the entity is joined with the question, and the change that brings it in."""
-        return "\n".join(self._lines(self.change.in_python if self.change else ""))
+        return "\n".join(self.lines(self.change.in_python if self.change else ""))
 
     @property
     def shell_text(self) -> str:
         """The same lines with the options of `kg-retrievers ask`."""
-        return "\n".join(self._lines(self.change.on_shell if self.change else ""))
+        return "\n".join(self.lines(self.change.on_shell if self.change else ""))
 
-    def _lines(self, words: str) -> Iterator[str]:
+    def lines(self, words: str) -> Iterator[str]:
+        """Yield the lines of the text, with words for the change."""
         label = one_line(self.label)
         if self.place is not None:
             yield f"{label!r} is found by the {self.retriever}: it is {self.place}."

@@ -76,6 +76,12 @@ def boxes(svg: ElementTree.Element) -> np.ndarray:
 # --- what is drawn --------------------------------------------------------------------------------------------------
 
 
+def test_parts_of_a_picture_do_not_start_at_one_place() -> None:
+    facts = [("a", "r", "b"), *(("c", "r", name) for name in "defgh")]
+    data = draw(Evidence(tuple(Triple(*fact) for fact in facts), score=1.0)).page_data()
+    assert np.isfinite([node["x"] for node in data["nodes"]]).all()
+
+
 def test_mermaid() -> None:
     assert draw(EVIDENCE).to_mermaid() == MERMAID
 

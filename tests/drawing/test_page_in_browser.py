@@ -122,7 +122,7 @@ def test_all_by_keyboard(browser_page: BrowserPage, tmp_path: Path) -> None:
     for _ in range(6):
         page.keyboard.press("Tab")
         stops.append(page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.tagName"))
-    assert stops == ["INPUT", "Zoom out", "Zoom in", "Show the whole graph", "Picture of the facts", "TR"]
+    assert stops == ["INPUT", "Zoom out", "Zoom in", "Fit the whole graph", "Picture of the facts", "TR"]
     page.keyboard.press("ArrowDown")
     page.keyboard.press("End")
     page.keyboard.press("Enter")

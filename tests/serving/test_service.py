@@ -111,6 +111,7 @@ def test_example_questions_are_varied_answered_and_the_same_each_time(service, i
     assert len(set(questions)) == 6
     assert questions == GraphService(index).examples()
     assert all(service.toolkit().ask(question).answers for question in questions)
+    assert all(question[0].isupper() and " as " not in question for question in questions)
 
 
 def test_example_questions_call_no_language_model(index):

@@ -195,7 +195,7 @@ function buildView(container, options) {
     found: element("output", { for: `${id}-search`, class: "kg-found" }),
     zoomOut: button("−", "Zoom out"),
     zoomIn: button("+", "Zoom in"),
-    whole: button("Fit", "Show the whole graph"),
+    whole: button("Fit", "Fit the whole graph"),
     summary: element("p", { class: "kg-summary" }),
     legend: element("ul", { class: "kg-legend", "aria-label": "Colours" }),
     canvas: element("div", {

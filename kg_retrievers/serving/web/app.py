@@ -30,7 +30,7 @@ PAGE = {
     "/": ("kg_retrievers.serving.web", "index.html", "text/html"),
     **{
         f"/page/{name}": ("kg_retrievers.serving.web", name, "text/javascript")
-        for name in ("app.js", "answer.js", "explore.js", "server.js", "elements.js")
+        for name in ("app.js", "answer.js", "facts.js", "explore.js", "server.js", "elements.js")
     },
     "/page/app.css": ("kg_retrievers.serving.web", "app.css", "text/css"),
     "/page/style.css": ("kg_retrievers.drawing", "style.css", "text/css"),

@@ -13,7 +13,7 @@ from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.serving.service import GraphService
-from kg_retrievers.serving.web.requests import EditedTexts, Name, Question, Strict, read_text
+from kg_retrievers.serving.web.requests import MOST_EVIDENCE, EditedTexts, Name, Question, Strict, read_text
 
 #: The most facts of a picture that grows, and the facts that an entity brings.
 MOST_FACTS, MORE_FACTS = 500, 30
@@ -67,6 +67,14 @@ def expand(service: GraphService, asked: Expand) -> dict[str, Any]:
 #: The most characters of a line.
 CHARACTERS = 2_000
 
+#: A change in the words of the page, by the name of what is changed, and one that only the server's start can make.
+_WORDS = {
+    "k": "show up to {value} pieces of evidence.",
+    "min_confidence": "take the likeliest reading, however unsure.",
+    "seed_entities": "ask about {value[0]}.",
+}
+_SETTING = "set {name} to {value} when the method is built in Python. The page cannot change it."
+
 
 class AskWhyNot(Strict):
     """The question why an entity is not among the answers.
@@ -94,14 +102,17 @@ def explain_why_not(service: GraphService, asked: AskWhyNot) -> dict[str, Any]:
     retriever = service.retriever(asked.method)
     edited = {key: read_text(key, text) for key, text in asked.edited.items()}
     missed = why_not(retriever, asked.question, resolve(service.index, asked.entity), **edited)
-    _, *lines = missed.text.split("\n")
+    change = missed.change
+    words = _WORDS.get(change.name, _SETTING).format(name=change.name, value=change.value) if change else ""
+    _, *lines = missed.lines(words)
     return {
         "entity": missed.entity,
         "label": one_line(missed.label)[:CHARACTERS],
         "found": missed.found,
         "role": missed.place.role if missed.place else None,
         "lines": [line.strip()[:CHARACTERS] for line in lines],
-        "change": one_line(missed.change.in_python)[:CHARACTERS] if missed.change else None,
+        "change": one_line(words)[:CHARACTERS] or None,
+        "again": missed.inputs if missed.inputs.get("k", 0) <= MOST_EVIDENCE else {},
     }
 
 

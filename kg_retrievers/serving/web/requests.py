@@ -92,6 +92,9 @@ BODY_BYTES, BODY_SECONDS = 65_536, 10.0
 #: The most characters of a question, of the name of an entity or a method, and of a text that a person edits.
 QUESTION, NAME, EDITED = 2_000, 1_000, 30_000
 
+#: The most pieces of evidence of an answer.
+MOST_EVIDENCE = 50
+
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NAME)]
 EditedTexts = Annotated[dict[str, Annotated[str, StringConstraints(max_length=EDITED)]], Field(max_length=1)]
@@ -119,7 +122,7 @@ class Ask(Strict):
 
     question: Question
     method: Name | None = None
-    k: Annotated[int, Field(ge=1, le=50)] | None = None
+    k: Annotated[int, Field(ge=1, le=MOST_EVIDENCE)] | None = None
     min_confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     seed_entities: Annotated[list[Name], Field(max_length=20)] | None = None
     turns: Annotated[list[Turn], Field(max_length=MOST_TURNS)] = Field(default_factory=list)
@@ -177,10 +180,15 @@ def _too_large(most: int) -> RequestError:
 #
 # `read_text` checks the form alone. The retriever checks the content like the reply of a model.
 
+_PATTERN = (
+    'As JSON: {"triples": [["Her", "directed_by", {"unknown": "director"}]], "target": "director"}. '
+    'With "directed": true or "typed": true, directions or types count.'
+)
+
 #: How the editable keys of the state are written.
 FORMS: dict[str, str] = {
-    "pattern": 'As JSON: {"triples": [["Her", "directed_by", {"unknown": "director"}]], "target": "director"}. '
-    'With "directed": true or "typed": true, directions or types count.',
+    "pattern": _PATTERN,
+    "readings": _PATTERN,
     "relation_paths": 'As JSON, the better one first: [{"relations": [["starring", "backward"], '
     '["has_genre", "forward"]]}]. With "either", a relation is crossed both ways.',
     "cypher": "As JSON, queries that only read and return relationships: "
@@ -191,8 +199,10 @@ FORMS: dict[str, str] = {
 _ABOUT = frozenset(("source", "from", "score", "confidence", "unplaced", "nearest", "lacking", "truncated"))
 
 
-def write_text(value: Any) -> str:
-    """Return a pattern, paths or queries of a state as JSON, with a line for each part."""
+def write_text(key: str, value: Any) -> str:
+    """Return the likeliest reading, a pattern, paths or queries of a state as JSON, with a line for each part."""
+    if key == "readings":
+        return write_text("pattern", value[0])
     if isinstance(value, list):
         parts = [json.dumps(_without_origin(one), ensure_ascii=False) for one in value]
         return "[\n{}\n]".format(",\n".join(parts))
@@ -214,6 +224,7 @@ def read_text(key: str, text: str) -> Any:
     if key not in FORMS:
         raise InvalidArgumentError(f"{key!r:.100} cannot be edited; {', '.join(FORMS)} can.")
     try:
-        return json.loads(text)
+        read = json.loads(text)
+        return [read] if key == "readings" else read
     except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"This is no JSON: {error}.", hint_python=FORMS[key]) from None

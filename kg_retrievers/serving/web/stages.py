@@ -10,10 +10,13 @@ from langchain_core.documents import Document
 
 from kg_retrievers.agents import Workflow
 from kg_retrievers.agents.neighborhoods import resolve
-from kg_retrievers.core.documents import why_unsure
+from kg_retrievers.core.documents import documents_answers, equally_good, result_text, tell_readings, why_unsure
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
+from kg_retrievers.drawing.html_page import cut
+from kg_retrievers.errors import RefusalError
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.index.hints import tell_language
@@ -23,8 +26,11 @@ from kg_retrievers.serving.workers import Event
 #: The nodes behind the stages of a retriever.
 _ANSWERING = ("verbalize", "answer", "check_citations")
 
-#: The most names, documents and citations that are told, and the most characters of a text.
+#: The most names, documents, and citations or answers that are told, and the most characters of a text.
 NAMES, DOCUMENTS, CITATIONS, CHARACTERS = 12, 20, 200, 4_000
+
+#: Operations in the words of the page, by kind.
+_OPERATIONS = {"exists": "yes or no: is it so?", "count": "how many:", "min": "the least:", "max": "the greatest:"}
 
 #: The most rows of a table.
 ROWS = 100
@@ -32,7 +38,7 @@ ROWS = 100
 #: What to do next about a question without an answer, by what is answered.
 _NEXT_STEPS = {
     NOT_UNDERSTOOD: "Name an entity of the graph and one of its relations: the examples and the schema show some.",
-    LESS_SURE: "Ask with a lower confidence, or edit what was understood and run on.",
+    LESS_SURE: "Take the likeliest reading anyway, or edit what was understood and run on.",
     SEARCH_ENDED: "Ask a narrower question: the search ended before it had seen everything.",
     NO_ANSWER: "Look into the schema for what the graph holds, edit what was understood, or try another method.",
 }
@@ -72,7 +78,7 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
             if (written or {}).get("documents"):
                 tell(_evidence(state["documents"], retriever.graph))
         began = time.perf_counter()
-    tell(_answer(state))
+    tell(_answer(state, retriever))
 
 
 def _stage(
@@ -86,7 +92,7 @@ def _stage(
         if key in edited:
             event |= {"edited": True, "editable": {"key": key, "text": edited[key], "form": FORMS[key]}}
         elif key in FORMS and written.get(key):
-            event["editable"] = {"key": key, "text": write_text(written[key]), "form": FORMS[key]}
+            event["editable"] = {"key": key, "text": write_text(key, written[key]), "form": FORMS[key]}
     if "reason" in written:
         event["refused"] = True
     return event
@@ -97,18 +103,32 @@ def _lines(key: str, written: Mapping[str, Any], graph: KnowledgeGraph) -> list[
     value = written.get(key)
     if not value or key == "documents":
         return []
-    if key == "pattern":
-        return [one_line(line)[:CHARACTERS] for line in pattern_lines(value)]
+    if key in ("pattern", "readings"):
+        return [cut(line) for line in _pattern_lines(value if key == "pattern" else value[0])]
     if key == "relation_paths":
         paths = (", ".join(f"{relation} ({way})" for relation, way in path["relations"]) for path in value[:3])
-        return [one_line(path)[:CHARACTERS] for path in paths]
+        return [cut(path) for path in paths]
     if key == "cypher":
         return [one_line(line)[:CHARACTERS] for query in value[:3] for line in query["query"][:CHARACTERS].splitlines()]
     if key in ("answers", "seed_entities"):
-        return [_label(graph, name) for name in value[:NAMES]] + _more(value)
+        return [cut(_label(graph, name), 80) for name in value[:NAMES]] + _more(value)
     if key.startswith("ranked_"):
         return [f"{one_line(str(row[0])):.200}  {row[1]:.2f}" for row in value[:NAMES]] + _more(value)
     return []
+
+
+def _pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
+    """Return a pattern for a person: its facts, the types that it asks for, and its operation in words."""
+    lines = pattern_lines(pattern)
+    if pattern.get("operation"):
+        kind, _, rest = lines.pop().partition(":")
+        lines.append(f"{_OPERATIONS.get(kind, f'{kind}:')}{rest}")
+    nodes = [node for head, _, tail in pattern.get("triples", ()) for node in (head, tail)]
+    types = {node["unknown"]: node["type"] for node in nodes if isinstance(node, Mapping) and node.keys() >= _TYPED}
+    return [*lines, *(f"?{name} is of the type {kind}" for name, kind in types.items())]
+
+
+_TYPED = {"unknown", "type"}
 
 
 def _more(value: Sequence[object]) -> list[str]:
@@ -116,20 +136,27 @@ def _more(value: Sequence[object]) -> list[str]:
 
 
 def _label(graph: KnowledgeGraph, key: str) -> str:
-    return one_line(graph.label(key) if key in graph.entities else key)[:CHARACTERS]
+    return cut(graph.label(key) if key in graph.entities else key)
 
 
 def _evidence(documents: Sequence[Document], graph: KnowledgeGraph) -> Event:
-    best = documents[0].metadata
-    answers = best.get("answers") or []
+    """Return the event of the evidence. Only the best Documents have answers: those of the others are not given."""
+    best, answers = documents[0].metadata, documents_answers(documents)
+    proposing = {document.metadata["rank"] for document in equally_good(documents)}
+    drawn = [
+        {**one.metadata, "text": one.page_content}
+        | ({} if one.metadata["rank"] in proposing else {"answers": [], "value": None})
+        for one in documents
+    ]
     return {
         "event": "evidence",
         "confidence": best.get("confidence"),
         "truncated": any(document.metadata.get("truncated") for document in documents),
         "answers": [{"key": key[:CHARACTERS], "label": _label(graph, key)} for key in answers[:CITATIONS]],
+        "result": result_text(best, NAMES)[:CHARACTERS],
         "documents": [_document(document) for document in documents[:DOCUMENTS]],
         "left_out": max(len(documents) - DOCUMENTS, 0),
-        "drawing": draw(list(documents)).page_data(),
+        "drawing": draw([Document("", metadata=one) for one in drawn]).page_data(),
     }
 
 
@@ -139,20 +166,23 @@ def _document(document: Document) -> dict[str, Any]:
     return {**told, "text": document.page_content[:CHARACTERS], "facts": len(about.get("triples") or [])}
 
 
-def _answer(state: Mapping[str, Any]) -> Event:
+def _answer(state: Mapping[str, Any], retriever: BaseKGRetriever) -> Event:
     """Return the last event: the answer with its citations, or why there is none and what to do next."""
     documents, answer = state.get("documents") or [], state.get("answer") or ""
     asked_as, asked = state.get("asked_as"), state.get("question")
-    why = "" if state.get("answers") else why_unsure(documents)
+    why = "" if state.get("answers") else why_unsure(documents) or (_why_unread(state, retriever) if documents else "")
     event: Event = {
         "event": "answer",
         "asked_as": asked_as if asked_as != asked else None,
         "turn": state["turns"][-1] if asked_as and state["turns"] else None,
-        "answer": answer[:CHARACTERS],
-        "answers": [one_line(name)[:CHARACTERS] for name in (state.get("answers") or [])[:CITATIONS]],
+        "answer": _cut_answer(answer, state.get("cost")),
+        "answers": [cut(name) for name in (state.get("answers") or [])[:CITATIONS]],
+        "answer_count": len(state.get("answers") or []),
+        "notes": [note for note in (tell_readings(documents), *_near_names(documents)) if note],
+        "namesakes": _namesakes(documents),
         "explanation": (state.get("explanation") or "")[:CHARACTERS],
         "citations": [
-            {"number": one["number"], "text": one_line(one["text"])[:CHARACTERS]}
+            {"number": one["number"], "text": cut(one["text"], CHARACTERS)}
             for one in (state.get("citations") or [])[:CITATIONS]
         ],
         "supported": state.get("supported"),
@@ -170,8 +200,58 @@ def _answer(state: Mapping[str, Any]) -> Event:
         said = answer if answer in _NEXT_STEPS else NOT_UNDERSTOOD if why else NO_ANSWER
         language = tell_language(asked or "") if said == NOT_UNDERSTOOD else ""
         step = f"{language} Ask in English." if language else _NEXT_STEPS[said]
-        event |= {"reason": why[:CHARACTERS] or _reason(state), "next_step": step}
+        event |= {"reason": cut(why or _reason(state), 1_000), "next_step": step}
     return event
+
+
+def _cut_answer(answer: str, cost: Mapping[str, Any] | None) -> str:
+    """Return the words of a language model, or the first answers, each cut to what a line may hold."""
+    if cost and cost["llm_calls"]:
+        return answer[:CHARACTERS]
+    return "; ".join(map(cut, answer.split("; ")[:CITATIONS]))
+
+
+def _why_unread(state: Mapping[str, Any], retriever: BaseKGRetriever) -> str:
+    """Return why the default method read nothing in a question, if it is asked and did so."""
+    if not isinstance(retriever, BaseNeighborhoodRetriever) or "readings" not in state or state.get("found"):
+        return ""
+    try:
+        retriever.link(state["asked_as"] or state["question"])
+    except RefusalError as refusal:
+        return refusal.plain_message
+    return "No reading of the question is sure. The facts below may help."
+
+
+def _near_names(documents: Sequence[Document]) -> list[str]:
+    """Return a note on each name of a pattern that is read as another one."""
+    notes = []
+    for document in documents:
+        details, labels = document.metadata["details"], document.metadata["labels"]
+        for text, key in details.get("entities") or () if "pattern" in details else ():
+            if text.casefold() not in (key.casefold(), labels.get(key, text).casefold()):
+                notes.append(f"{text!r:.200} is read as {labels[key]!r:.200}.")
+    return list(dict.fromkeys(notes))
+
+
+def _namesakes(documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """Return the names that several entities have, each entity with the question entities that choose it."""
+    details = [document.metadata.get("details") or {} for document in documents]
+    known = dict.fromkeys(key for one in details for _, key in one.get("entities") or ())
+    names = {found["name"]: found["entities"] for one in details for found in one.get("ambiguous") or ()}
+    return [
+        {
+            "name": cut(name),
+            "count": len(entities),
+            "entities": [
+                {
+                    "label": cut(f"{one['label']} ({one['text']})"),
+                    "seeds": [one["key"], *(key for key in known if key not in {other["key"] for other in entities})],
+                }
+                for one in entities[:NAMES]
+            ],
+        }
+        for name, entities in names.items()
+    ]
 
 
 def _table(value: object) -> dict[str, Any] | None:

@@ -44,6 +44,7 @@ def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("method", "key", "stages"),
     [
+        ("kg", "readings", ["read_question", "match_reading", "rank_facts"]),
         ("simgrag", "pattern", ["generate_pattern", "match_subgraphs"]),
         ("rog", "relation_paths", ["link_entities", "propose_relation_paths", "follow_relation_paths"]),
         ("sg-rag", "cypher", ["link_entities", "write_cypher", "run_cypher"]),
@@ -137,6 +138,62 @@ def test_a_table_is_told_up_to_100_rows(client: TestClient, monkeypatch: pytest.
     assert (short["rows"], short["more"]) == (answer["table"]["rows"][:2], len(answer["table"]["rows"]) - 2)
 
 
+def test_an_edited_name_is_not_replaced_in_silence(client: TestClient) -> None:
+    pattern = {"triples": [[{"unknown": "x"}, "starring", "Amy Adamss"]], "target": "x"}
+    answer = ask(client, question="Which?", edited={"readings": json.dumps(pattern)})[-1]
+    assert answer["notes"] == ["'Amy Adamss' is read as 'Amy Adams'."]
+    assert sorted(answer["answers"]) == ["Arrival", "Her"]
+    pattern["triples"][0][1] = "sings_in"  # type: ignore[index]
+    answer = ask(client, question="Which?", edited={"readings": json.dumps(pattern)})[-1]
+    assert (answer["refused"], answer["answers"]) == (True, [])
+    assert "'sings_in', which the graph lacks" in answer["reason"]
+
+
+def test_entities_of_one_name_can_be_chosen() -> None:
+    facts = [("p1", "works_at", "Acme"), ("p2", "works_at", "Globex"), ("Acme", "based_in", "Paris")]
+    graph = KnowledgeGraph.from_triples(facts, labels={"p1": "John Smith", "p2": "John Smith"})
+    service = GraphService(GraphIndex.build(graph, default_embeddings()))
+    with TestClient(make_app(service), base_url="http://127.0.0.1:8000") as client:
+        answer = ask(client, question="Where does John Smith work at?")[-1]
+        [name] = answer["namesakes"]
+        assert (name["name"], name["count"]) == ("John Smith", 2)
+        assert name["entities"][1]["label"] == "John Smith (works at: Globex)"
+        seeds = name["entities"][1]["seeds"]
+        assert ask(client, question="Where does John Smith work at?", seed_entities=seeds)[-1]["answers"] == ["Globex"]
+        answer = ask(client, question="Where is Acmee based in?")[-1]
+        assert (answer["refused"], answer["answers"]) == (True, [])
+        assert "Did you mean: 'Acme'" in answer["reason"]
+
+
+@pytest.mark.parametrize("method", ["kg", "rog"])
+def test_only_answers_are_marked_as_answers(client: TestClient, method: str) -> None:
+    events = ask(client, question="Who directed Her?", method=method)
+    [evidence] = of_kind(events, "evidence")
+    drawing = evidence["drawing"]
+    assert [node["key"] for node in drawing["nodes"] if node["role"] == "answer"] == events[-1]["answers"]
+    assert [one["text"] for one in drawing["answers"]] == events[-1]["answers"]
+
+
+def test_operations_are_told_in_words_and_a_no_is_shown_as_no(client: TestClient) -> None:
+    def lines(question: str) -> list[str]:
+        return [
+            line for event in ask(client, question=question) for one in event.get("found", ()) for line in one["lines"]
+        ]
+
+    assert "how many: ?entity 1" in lines("How many films did Christopher Nolan direct?")
+    assert "the least: ?entity 1 by ?entity 2" in lines("Which film is the oldest?")
+    [evidence] = of_kind(ask(client, question="Did Spike Jonze direct Alien?"), "evidence")
+    assert evidence["result"] == "no"
+
+
+def test_long_names_are_cut() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "x" * 3_000)])
+    service = GraphService(GraphIndex.build(graph, default_embeddings()))
+    with TestClient(make_app(service), base_url="http://127.0.0.1:8000") as client:
+        answer = ask(client, question="Who directed Her?")[-1]
+    assert answer["answer"] == answer["answers"][0] == "x" * 300 + "… (3,000 characters)"
+
+
 def test_a_refusal_says_why_and_what_to_do_next(client: TestClient) -> None:
     events = ask(client, question="Where is Paris?")
     answer = events[-1]
@@ -173,7 +230,7 @@ def test_the_graph_can_be_looked_into(client: TestClient) -> None:
     assert about["graph"] == "films"
     assert about["default_method"] == "kg"
     assert {"simgrag", "rog", "sg-rag", "kaping"} <= {method["name"] for method in about["methods"]}
-    assert set(about["forms"]) == {"pattern", "relation_paths", "cypher"}
+    assert set(about["forms"]) == {"readings", "pattern", "relation_paths", "cypher"}
     schema = client.get("/api/schema").json()
     assert (schema["facts"], schema["relation_count"]) == (326, 8)
     assert len(client.get("/api/examples").json()["examples"]) == 6
@@ -205,8 +262,11 @@ def test_a_picture_grows_around_an_entity(client: TestClient) -> None:
 def test_a_change_is_named_that_brings_an_entity_in(client: TestClient) -> None:
     asked = {"question": "Who directed Her?", "entity": "Interstellar", "method": "neighborhood"}
     missed = client.post("/api/why-not", json=asked).json()
-    assert (missed["found"], missed["change"]) == (False, "the field max_hops=2")
-    assert "To change it: the field max_hops=2" in missed["lines"]
+    assert (missed["found"], missed["again"]) == (False, {})
+    assert missed["change"].startswith("set max_hops to 2")
+    missed = client.post("/api/why-not", json={**asked, "entity": "Amy Adams", "method": "kaping"}).json()
+    assert missed["change"] == "show up to 13 pieces of evidence."
+    assert ask(client, question=asked["question"], method="kaping", **missed["again"])[-1]["event"] == "answer"
 
 
 def test_a_key_is_read_back_as_it_is_shown() -> None:

@@ -1,7 +1,14 @@
 // One answer, as it grows: the stages, the evidence, the answer with its citations.
 import { counted, freshId, make, percent, problem, say, words } from "./elements.js";
+import { factsView } from "./facts.js";
 import { post, stream } from "./server.js";
 import { whyNot } from "./explore.js";
+
+// How many answers are shown before the others are folded.
+const SHOWN = 12;
+
+// From how many characters on an answer may scroll.
+const LONG = 300;
 
 // Returns the view of one question to one method: `element`, `run()` and `stop()`. `turns` are the questions before it;
 // `ended` takes the event of the answer.
@@ -10,23 +17,25 @@ export function answerView(question, method, { small = false, turns = [], ended 
     result: make("section", { class: "card result", "aria-label": "Answer", hidden: true }),
     stages: make("ol", { class: "stages" }),
     graph: make("div", { class: "graph", hidden: true }),
+    facts: make("div"),
     more: make("div", { class: "more" }),
     problem: make("div"),
   };
-  const title = small ? make("h2", {}, method) : null;
+  const title = make("h2", { class: small ? null : "hidden" }, small ? method : "Answer");
   const steps = make("section", { class: "card", "aria-label": "Stages" }, make("h3", {}, "How it was found"), parts.stages);
-  const side = make("div", { class: "side" }, title, parts.result, parts.problem, steps, parts.more);
+  const side = make("div", { class: "side" }, title, parts.result, parts.problem, parts.facts, steps, parts.more);
   const element = make("article", { class: small ? "answer small" : "answer", "aria-label": `Answer of ${method}` }, side, parts.graph);
-  const state = { question, method, small, ended, parts, element, view: null, data: null, controller: null, edited: {}, run };
+  const state = { question, method, small, ended, parts, element, view: null, data: null, controller: null, edited: {}, chosen: "", run };
 
-  async function run(edited = {}) {
+  // Asks; `edited` stands in place of a stage, `settings` are further keys of the request.
+  async function run(edited = {}, settings = {}) {
     stop();
     state.controller = new AbortController();
-    state.edited = edited;
+    Object.assign(state, { edited, settings, data: null });
     const { signal } = state.controller;
     begin(state);
     try {
-      for await (const event of stream("api/ask", { question, method, turns, edited }, signal)) show(state, event);
+      for await (const event of stream("api/ask", { question, method, turns, edited, ...settings }, signal)) show(state, event);
     } catch (error) {
       if (error.name === "AbortError") return;
       failed(state, error);
@@ -54,6 +63,7 @@ function begin(state) {
   parts.result.hidden = true;
   parts.problem.replaceChildren();
   parts.more.replaceChildren();
+  parts.facts.replaceChildren();
   parts.stages.replaceChildren(make("li", { class: "running" }, make("span", { class: "name" }, "Asking")));
 }
 
@@ -134,7 +144,7 @@ function evidence(state, event) {
   if (!result.hidden) return;
   result.hidden = false;
   const names = event.answers.map((answer) => answer.label).join("; ");
-  result.replaceChildren(make("p", { class: "text provisional", dir: "auto" }, names || "Facts found"));
+  result.replaceChildren(make("p", { class: "text provisional", dir: "auto" }, event.result || names || "Facts found"));
   graph.hidden = false;
   if (state.view) state.view.update(state.data);
   else state.view = showGraph(graph, state.data, { onExpand: (node) => expand(state, node) });
@@ -143,18 +153,56 @@ function evidence(state, event) {
 function answered(state, event) {
   const { result, stages } = state.parts;
   result.hidden = false;
-  const text = make("p", { class: event.refused ? "text none" : "text", dir: "auto" }, event.answer);
-  const shown = [event.table ? table(event.table) : text, confidence(event.confidence), ...notes(event), citations(state, event)];
+  const shown = [...(event.table ? [table(event.table)] : answerText(event)), confidence(event.confidence), ...notes(event), ...namesakes(state, event)];
   if (event.asked_as) {
     state.question = event.asked_as;
     shown.unshift(make("p", { class: "soft understood" }, "Understood as: ", make("bdi", {}, event.asked_as)));
   }
   result.replaceChildren(...shown.filter((part) => part !== null));
   if (event.refused) refused(state, event);
+  state.event = event;
+  showFacts(state);
   for (const row of stages.querySelectorAll(".waiting, .running")) row.className = "skipped";
-  if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused }));
+  if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused, again: (settings) => state.run(state.edited, settings) }));
   state.ended(event);
   say(`Answer: ${event.answer}`);
+}
+
+// Many answers are folded.
+function answerText({ answer, answers, answer_count: count, refused }) {
+  const names = answer.split("; ");
+  const folds = answers.length > SHOWN && names.length > SHOWN;
+  const text = make("p", { class: refused ? "text none" : "text", dir: "auto", tabindex: answer.length > LONG ? "0" : null }, folds ? names.slice(0, SHOWN).join("; ") : answer);
+  if (!folds) return [text];
+  const rest = names.slice(SHOWN).map((name) => make("li", { dir: "auto" }, name));
+  if (count > names.length) rest.push(make("li", {}, `and ${(count - names.length).toLocaleString("en")} more, not shown`));
+  const all = make("details", {}, make("summary", {}, `${(count - SHOWN).toLocaleString("en")} more`), make("ul", { class: "found", tabindex: "0" }, rest));
+  return [make("p", { class: "soft" }, counted(count, "answer", "answers")), text, all];
+}
+
+// Entities of one name, each to be asked about alone.
+function namesakes(state, event) {
+  const ask = (seeds, label) => {
+    state.chosen = label;
+    state.run({}, seeds ? { seed_entities: seeds } : {});
+  };
+  const button = (text, seeds, label) => make("button", { type: "button", class: "chip", dir: "auto", click: () => ask(seeds, label) }, text);
+  if (state.settings.seed_entities && state.chosen) {
+    return [make("p", { class: "soft" }, "Asked about ", make("bdi", {}, state.chosen), " alone. "), button("Ask about all of this name", null, "")];
+  }
+  return event.namesakes.map(({ name, count, entities }) => make("div", { class: "namesakes" },
+    make("p", { class: "soft" }, make("bdi", {}, name), ` is the name of ${count.toLocaleString("en")} entities. Ask about one of them:`),
+    entities.map(({ label, seeds }) => button(label, seeds, label))));
+}
+
+function showFacts(state) {
+  const { data, event, parts } = state;
+  const isEmpty = !data?.nodes.length;
+  parts.graph.hidden = isEmpty;
+  state.element.classList.toggle("alone", isEmpty);
+  if (!data?.edges.length) return parts.facts.replaceChildren();
+  const cited = event.citations.map(({ number }) => number);
+  parts.facts.replaceChildren(factsView(state.question, data, cited, event.refused, (id) => state.view?.open(id)));
 }
 
 function table({ columns, rows, more }) {
@@ -162,7 +210,7 @@ function table({ columns, rows, more }) {
   const body = rows.map((row) => make("tr", {}, row.map(cell)));
   const left = more ? make("caption", {}, `and ${counted(more, "row", "rows")} more`) : null;
   const head = make("tr", {}, columns.map((title) => make("th", { scope: "col", dir: "auto" }, title)));
-  return make("div", { class: "text" }, make("table", {}, left, make("thead", {}, head), make("tbody", {}, body)));
+  return make("div", { class: "text", tabindex: "0", role: "group", "aria-label": "Table of results" }, make("table", {}, left, make("thead", {}, head), make("tbody", {}, body)));
 }
 
 function confidence(share) {
@@ -173,7 +221,7 @@ function confidence(share) {
 }
 
 function notes(event) {
-  const found = [];
+  const found = [...event.notes];
   if (event.stopped) found.push(event.stopped);
   if (event.supported === false) found.push("A name in this answer stands in none of the facts below.");
   if (event.rejected_citations) found.push(`${counted(event.rejected_citations, "citation was", "citations were")} left out: no such fact was shown.`);
@@ -185,25 +233,11 @@ function notes(event) {
 }
 
 function refused(state, event) {
-  const { graph, result } = state.parts;
-  graph.hidden = true;
-  state.element.classList.add("alone");
+  const { result, stages } = state.parts;
   result.append(make("p", { dir: "auto" }, event.reason), make("p", { class: "next" }, event.next_step));
-}
-
-function citations(state, event) {
-  if (!event.citations.length) return null;
-  const rows = event.citations.map(({ number, text }) => {
-    const open = () => state.view?.open(edgeOf(state, number));
-    const fact = make("button", { type: "button", class: "cite", click: open, "aria-label": `Fact ${number}: ${text}` });
-    fact.append(make("span", { class: "number" }, String(number)), make("bdi", {}, text.replaceAll(" -> ", " → ")));
-    return make("li", {}, fact);
-  });
-  return make("div", { class: "cited" }, make("h3", {}, "Because"), make("ol", { class: "citations" }, rows));
-}
-
-function edgeOf(state, number) {
-  return state.data.edges.find((edge) => edge.citation === number)?.id ?? state.data.edges[0].id;
+  if (!stages.querySelector(".edit") || "min_confidence" in state.settings) return;
+  const anyway = () => state.run(state.edited, { ...state.settings, min_confidence: 0 });
+  result.append(make("button", { type: "button", class: "quiet", click: anyway }, "Take the likeliest reading anyway"));
 }
 
 function failed(state, error) {
@@ -227,6 +261,7 @@ async function expand(state, node) {
     const more = await post("api/expand", asked);
     state.data = merged(data, more);
     state.view.update(state.data);
+    showFacts(state);
     const added = state.data.edges.length - data.edges.length;
     say(added ? `${counted(added, "fact", "facts")} added` : "It has no further facts");
   } catch (error) {

@@ -7,6 +7,9 @@ import { get } from "./server.js";
 // The most methods side by side.
 const MOST_COMPARED = 4;
 
+// The most kinds of entities that are shown before the first question.
+const MOST_KINDS = 12;
+
 // How many questions follow-ups may refer to, and how much of them is sent along.
 const MOST_TURNS = 5;
 const MOST_SENT = 30_000;
@@ -28,8 +31,8 @@ async function begin() {
     showAbout(state.about);
     addEventListener("hashchange", fromAddress);
     fromAddress();
-    await showExamples();
     showSize(await get("api/schema"));
+    await showExamples();
   } catch (error) {
     byId("problem").hidden = false;
     byId("problem").replaceChildren(problem(error));
@@ -53,6 +56,9 @@ function showSize(schema) {
   if (schema.facts !== null) sizes.push(counted(schema.facts, "fact", "facts"));
   if (schema.entities !== null) sizes.push(counted(schema.entities, "entity", "entities"));
   byId("graph-size").textContent = sizes.join(" · ");
+  const kinds = schema.types.slice(0, MOST_KINDS).map(({ name, count }) => make("li", {}, make("bdi", {}, name), ` ${count.toLocaleString("en")}`));
+  byId("kinds").replaceChildren(...kinds);
+  byId("kinds").hidden = !kinds.length;
 }
 
 function describeMethod() {

@@ -3,7 +3,7 @@ import { byId, counted, freshId, make, problem, say } from "./elements.js";
 import { get, post } from "./server.js";
 
 // Returns a form that asks why an entity is not among the answers.
-export function whyNot({ question, method, edited, refused }) {
+export function whyNot({ question, method, edited, refused, again }) {
   const [id, list] = [freshId("entity"), freshId("names")];
   const names = make("datalist", { id: list });
   const input = make("input", { id, list, type: "text", maxlength: "1000", required: true, placeholder: "The name of an entity" });
@@ -13,7 +13,7 @@ export function whyNot({ question, method, edited, refused }) {
     event.preventDefault();
     outcome.replaceChildren(make("p", { class: "soft" }, "Looking for the reason …"));
     try {
-      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, edited, entity: input.value })));
+      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, edited, entity: input.value }), again));
     } catch (error) {
       outcome.replaceChildren(problem(error));
     }
@@ -23,11 +23,12 @@ export function whyNot({ question, method, edited, refused }) {
   return make("section", { class: "card", "aria-label": "Why not" }, make("h3", {}, "Did you expect something else?"), form, outcome);
 }
 
-function explained(told) {
+function explained(told, again) {
   const name = () => make("bdi", { class: "name" }, told.label);
   if (told.found) return [make("p", {}, name(), told.role === "answer" ? " is among the answers." : " stands in the facts that were found.")];
   say(told.change ? `It would come in with ${told.change}` : told.lines[0]);
-  return [make("p", {}, name(), " is not found."), make("ul", { class: "reasons" }, told.lines.map((line) => make("li", { dir: "auto" }, line)))];
+  const retry = Object.keys(told.again).length ? make("button", { type: "button", class: "quiet", click: () => again(told.again) }, "Ask again this way") : "";
+  return [make("p", {}, name(), " is not found."), retry, make("ul", { class: "reasons" }, told.lines.map((line) => make("li", { dir: "auto" }, line)))];
 }
 
 async function suggest(text, list) {
