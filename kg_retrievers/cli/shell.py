@@ -259,11 +259,11 @@ def run(argv: Sequence[str] | None) -> int:
 
 def _usage_message(error: typer.TyperException) -> str:
     """Return one line about a mistake in the arguments, with the command that helps; passwords are hidden."""
+    from pydantic import ValidationError  # which the help does not need
+
     text = re.sub(r"://\S*@", "://...@", error.format_message()).replace("Value error, ", "")
-    if isinstance(cause := error.__cause__, ValueError) and isinstance(
-        errors := getattr(cause, "errors", None), Callable
-    ):
-        text = re.sub("unable to parse string.*", f"but got {errors()[0]['input']!r:.100}", text)
+    if isinstance(cause := error.__cause__, ValidationError):
+        text = re.sub("unable to parse string.*", f"but got {cause.errors()[0]['input']!r:.100}", text)
     text = text.replace("Input should be a valid integer", "wanted a whole number")
     text = text.replace("Input should be a valid number", "wanted a number")
     text = text.replace("Input should be", "wanted a value")
