@@ -99,14 +99,14 @@ def ask(
             parts = [single_triples(found.documents)]
         said = _refused(found.refusal) if found.refusal else answer
         if answer is None and found.why:
-            said = f"{found.why} {UNSURE_HINT}"
+            said = found.why if answerer else f"{found.why} {UNSURE_HINT}"
         show(summary(question, said, found.documents, unsupported or ()))
         if near_miss:
             show(near_miss.told)
         show(*parts, *_shown(found, explained, explain))
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {inputs['k'] + 1}")
-    if answer is None and found.documents and not found.why:
+    if answer is None and found.documents and (answerer or not found.why):
         if prompt:
             note(f"the model in {prompt.folder} writes no answer")
         elif llm:
