@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers.chains.evidence import check_token_budget, show_evidence
-from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.documents import documents_answers, why_unsure
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.replies import refusal_of
@@ -126,7 +126,8 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
         text: Any = request.state.get("knowledge_graph_refusal")
         if documents:
             shown = show_evidence(documents, "numbered", max_tokens=self.max_tokens, count_tokens=self.count_tokens)
-            text = self.prompt.format(evidence=shown.text)
+            why = why_unsure(documents)
+            text = "\n\n".join(filter(None, [as_data(why), self.prompt.format(evidence=shown.text)]))
         if not text:
             return request
         asked_as: Any = request.state.get("knowledge_graph_asked_as")
@@ -152,6 +153,7 @@ class _Search(GeneratorRunnable[Any, dict[str, Any]]):
             if question.strip():
                 found["asked_as"] = yield Call(self.reader, {"question": question, "turns": turns})
                 found["documents"] = yield Call(self.retriever, found["asked_as"])
+                found["reason"] = why_unsure(found["documents"]) or None
         except RefusalError as refusal:
             found |= {"reason": str(refusal), "refusal": _describe(refusal)}
         if found["asked_as"]:

@@ -19,6 +19,7 @@ from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilde
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -155,10 +156,11 @@ def _check(retrievers: Mapping[str, BaseKGRetriever]) -> None:
 
 def _next_node(state: State) -> str:
     """Return the node after a retriever, or after the choice of one."""
-    if state.get("documents"):
-        return "verbalize"
     methods, tried = state.get("methods") or [], state.get("tried") or 0
-    return "refuse" if state.get("stopped") or tried >= len(methods) else methods[tried]
+    documents, is_over = state.get("documents"), bool(state.get("stopped")) or tried >= len(methods)
+    if documents and (is_over or not why_unsure(documents)):
+        return "verbalize"
+    return "refuse" if is_over else methods[tried]
 
 
 def _ask(retriever: BaseKGRetriever, name: str) -> Work:

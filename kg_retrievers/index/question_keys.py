@@ -77,7 +77,7 @@ def with_keys(index: GraphIndex, questions: Sequence[Question]) -> KeyedQuestion
     for at, question in enumerate(keyed):
         if isinstance(question, GraphQuestion) and not question.in_words:
             problems[at] = [(name, "") for name in question.answers if name not in question.graph.entities]
-    lost = Counter(name in question.answers for question, name in _named(keyed, problems))
+    lost = Counter(is_answer for at, some in problems.items() for is_answer in _roles(keyed[at], some))
     count = sum(len(question.answers) or question.value is not None for question in keyed)
     return KeyedQuestions(keyed, count, lost[True], _told(index, keyed, problems, lost, count))
 
@@ -89,16 +89,18 @@ def tell_unmatched(index: GraphIndex, questions: Sequence[Question]) -> str:
 
 
 def value_of_answer(question: Question) -> Any:
-    """Return the value that the only answer of a question is, if it is one."""
+    """Return the value that the only answer of a question is, if it is one without a unit."""
     value = read_value(question.answers[0]) if len(question.answers) == 1 else None
-    return None if value is None else value.plain
+    return None if value is None or value.unit else value.plain
 
 
 def _keyed(graph: KnowledgeGraph, question: Question) -> Question:
     seeds = tuple(_key(graph, name) or name for name in question.seed_entities)
     keys = [_key(graph, name) for name in question.answers]
     answers = tuple(dict.fromkeys(key or name for key, name in zip(keys, question.answers, strict=True)))
-    if keys == [None] and question.value is None and (value := value_of_answer(question)) is not None:
+    is_name = any(graph.entities_named(name) for name in question.answers)  # of several entities
+    value = value_of_answer(question)
+    if keys == [None] and not is_name and question.value is None and value is not None:
         return replace(question, seed_entities=seeds, answers=(), value=value)
     return replace(question, seed_entities=seeds, answers=answers)
 
@@ -133,8 +135,11 @@ def _bearers(graph: KnowledgeGraph, name: str) -> str:
     return f"{len(bearers)} entities bear it: {listed(bearers, SHOWN)}" if bearers else ""
 
 
-def _named(questions: Sequence[Question], problems: dict[int, list[tuple[str, str]]]) -> Iterator[tuple[Question, str]]:
-    return ((questions[at], name) for at, some in sorted(problems.items()) for name, _ in some)
+def _roles(question: Question, problems: Sequence[tuple[str, str]]) -> Iterator[bool]:
+    """Yield for each answer, and each question entity, that cannot be matched whether it is an answer."""
+    names = {name for name, _ in problems}
+    yield from (True for name in question.answers if name in names)
+    yield from (False for name in question.seed_entities if name in names)
 
 
 def _told(

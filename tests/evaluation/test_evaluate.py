@@ -551,7 +551,8 @@ def test_runs_that_cannot_be_compared() -> None:
 def test_gold_answers_may_be_labels_and_counts() -> None:
     facts = [("p1", "directed", "f1"), ("p1", "directed", "f2"), ("f3", "running time", "2")]
     labels = {"p1": "Spike Jonze", "f1": "Her", "f2": "Adaptation", "f3": "Heat"}
-    index = GraphIndex.build(KnowledgeGraph.from_triples(facts, labels=labels))
+    types = {"f1": ["film"], "f2": ["film"], "f3": ["film"]}
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts, labels=labels, types=types))
     questions = [
         Question("Who directed Her?", answers=("Spike Jonze",)),
         Question("How many films did Spike Jonze direct?", answers=("2",)),  # "2" is an entity, too

@@ -186,7 +186,7 @@ def test_hostile_names_do_nothing() -> None:
         assert "<img" not in html
         assert "<b>" not in html
         assert "\x1b" not in one.text
-    assert len(missed.text.split("\n")) == 6
+    assert len(missed.text.split("\n")) == 5
 
 
 def test_facts_of_kg_retriever_say_which_part_found_them(index: GraphIndex) -> None:

@@ -238,7 +238,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         """Run the stage that writes `found` and `why`."""
         if not state["readings"]:
             return {"found": [], "why": ""}
-        asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": TIES}
+        asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": TIES + 1}
         try:
             documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
         except RefusalError as refusal:
@@ -246,7 +246,9 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             return {"found": [], "why": why[:1].upper() + why[1:]}
         why = "" if documents else f"Nothing in the graph fits {state['question']!r:.200}."
         rows = [one.metadata for one in documents]
-        return {"found": [row for row in rows if row["score"] == rows[0]["score"]], "why": why}
+        ties = [row for row in rows if row["score"] == rows[0]["score"]]
+        cut = {"truncated": True} if len(ties) > TIES else {}
+        return {"found": [{**row, **cut} for row in ties[:TIES]], "why": why}
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `answers` and `documents`."""

@@ -16,8 +16,8 @@ from kg_retrievers.graph.verbalize import readable
 #: How many relations of a blank node are shown, how many tails of each, and how deep blank nodes are nested.
 MOST_RELATIONS, MOST_TAILS, DEEPEST = 5, 5, 2
 
-#: How many characters of a literal are shown.
-LONGEST = 60
+#: How many characters of a literal, and of a whole label, are shown.
+LONGEST, LONGEST_LABEL = 60, 400
 
 _FIRST, _REST = (f"{WELL_KNOWN['rdf']}{part}" for part in ("first", "rest"))
 
@@ -53,21 +53,22 @@ class BlankNodeLabels:
         if given := self._names.label(number):
             return given
         held = self._held.get(number, {})
-        if items := self._items(number):
-            return f"list ({', '.join(self._word(item, depth) for item in items)})"
         noun = self._words(self._nouns[number]) if number in self._nouns else "thing"
         if not held or not depth:
             return f"unnamed {noun}"
+        if items := self._items(number):
+            return _shortened(f"list ({', '.join(self._word(item, depth) for item in items)})")
         parts = [
             f"{self._words(relation)}: {', '.join(self._word(tail, depth) for tail in tails[:MOST_TAILS])}"
             for relation, tails in [*held.items()][:MOST_RELATIONS]
         ]
-        return f"{noun} ({', '.join(parts)})"
+        return _shortened(f"{noun} ({', '.join(parts)})")
 
     def _items(self, number: int) -> list[int]:
         """Return the first members of a list of RDF."""
-        items = list[int]()
-        while len(items) < MOST_TAILS and number in self._held:
+        items, seen = list[int](), set[int]()
+        while len(items) < MOST_TAILS and number in self._held and number not in seen:
+            seen.add(number)
             held = {self._iris[relation]: tails for relation, tails in self._held[number].items()}
             items += held.get(_FIRST, [])[:1]
             number = held.get(_REST, [-1])[0]
@@ -85,3 +86,7 @@ class BlankNodeLabels:
             return label
         local = local_words(self._iris[number]) or self._iris[number]
         return readable(local).lower() if is_relation else local
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= LONGEST_LABEL else f"{label[:LONGEST_LABEL]}..."
