@@ -1,4 +1,4 @@
-"""Operations about whole entities: how they are connected, what the graph says of them, and what is in the graph."""
+"""Operations about whole entities: their connections, the graph's facts about them, and the graph's contents."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Table = dict[str, list[Any]]
 
 
 def evidence_around(index: GraphIndex, pattern: Pattern, k: int) -> list[Evidence]:
-    """Return what an operation about whole entities gives, best first; nothing if the graph does not say.
+    """Return the result of an operation about whole entities, best first, or nothing if the graph does not say.
 
     Args:
         index: The indexed graph.

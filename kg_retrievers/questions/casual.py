@@ -141,7 +141,7 @@ def _without_courtesy(question: str, first: int, last: int, spans: Sequence[tupl
 
 
 def outside(form: re.Pattern[str], text: str, spans: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
-    """Yield where a form is found in a text outside some spans, such as the names of entities."""
+    """Yield each place of a form in a text outside some spans, such as the names of entities."""
     return (found for found in form.finditer(text) if not _meets(found.span(), spans))
 
 

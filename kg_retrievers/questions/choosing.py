@@ -58,7 +58,7 @@ class ChoiceReply(BaseModel):
 
 
 class Choice(NamedTuple):
-    """What a model is asked.
+    """The choice put to a model.
 
     Attributes:
         question: The question.
@@ -127,7 +127,7 @@ def chosen_number(reply: Any, most: int) -> int | None:
 
 
 def reading_in_words(pattern: Pattern, answers: Sequence[str] | None = None) -> str:
-    """Return a pattern as a line of facts, what it wants, and its first answers if they were looked up.
+    """Return a pattern as a line of facts, its target, and its first answers if they were looked up.
 
     Example:
         >>> reading_in_words(Pattern.of(("Her", "directed_by", Unknown("who")), target="who"), ["Spike Jonze"])

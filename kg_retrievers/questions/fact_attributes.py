@@ -47,7 +47,7 @@ class ValueIds:
 
 
 class NamedIds:
-    """What some ids stand for: entities in their order, and behind them values, by their texts.
+    """The meanings of some ids: entities in their order, and behind them values, by their texts.
 
     Args:
         values: The ids of values.
@@ -143,7 +143,7 @@ def attributed(pattern: Pattern) -> list[int]:
 def values_of_rows(
     pattern: Pattern, ids: ValueIds, columns: Mapping[str | int, Array], wanted: Sequence[str], *, facts: bool
 ) -> Array:
-    """Return what some unknowns are together in rows of entities and facts: int64 (rows, wanted), each row once.
+    """Return the joint values of some unknowns in rows of entities and facts: int64 (rows, wanted), each row once.
 
     Args:
         pattern: The pattern, with attributes.

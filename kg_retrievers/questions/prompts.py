@@ -106,7 +106,7 @@ def _condition(row: Any, name_of: NameOf) -> Condition:
 
 
 def read_operation(said: Said, name_of: NameOf) -> Operation | None:
-    """Return the operation that a reply states: an object, or its kind alone; None for null.
+    """Return the operation that a reply states: an object, or its kind alone. Null gives None.
 
     Raises:
         PatternError: If it is none.
@@ -181,7 +181,7 @@ def write_shots(shots: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
 
 
 def write_schema(lines: Iterable[str]) -> str:
-    """Return lines of a schema as `PATTERN_PROMPT` shows them; nothing if there are none."""
+    """Return lines of a schema as `PATTERN_PROMPT` shows them, or nothing if there are none."""
     shown = "\n".join(lines)
     if not shown:
         return ""
@@ -216,24 +216,24 @@ REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
 def parse_pattern(reply: str) -> Pattern:
     r"""Read the pattern from a model's reply to `PATTERN_PROMPT` or `REPAIR_PROMPT`.
 
-    Reads the reply as data by `read_nodes`; nothing in it is evaluated. Accepts reasoning in `<think>` tags, code
+    Reads the reply as data by `read_nodes`. Nothing in it is evaluated. Accepts reasoning in `<think>` tags, code
     fences, other text around the object, single or typographic quotes, tuples, comments, missing or superfluous commas
-    and unescaped quotes inside names. The first list of readable triples counts; it is called "triples", "triplets",
+    and unescaped quotes inside names. The first list of readable triples counts. It is called "triples", "triplets",
     "graph", "edges" or "pattern", or it is the whole reply. A triple is a list of three texts or an object with head,
-    relation and tail (or subject, predicate and object; source and target). Refuses a reply that breaks off, since a
+    relation and tail (or subject, predicate and object, or source and target). Refuses a reply that breaks off, since a
     part of a pattern asks for something else.
 
     How a text becomes a term:
 
-    - `UNKNOWN film 1`, in capitals or not, is `Unknown("film 1", type="film")`; a relation gets no type.
+    - `UNKNOWN film 1`, in capitals or not, is `Unknown("film 1", type="film")`. A relation gets no type.
     - `?film` is `Unknown("film")`.
-    - `UNKNOWN` alone, in capitals, is one unknown without a kind; `Unknown` or `unknown` alone is a name.
+    - `UNKNOWN` alone, in capitals, is one unknown without a kind. `Unknown` or `unknown` alone is a name.
     - A text in quotes of its own, as in `"\"Unknown\""`, is a name whatever it says.
     - Everything else is a name.
 
-    "conditions", "absent" and "operation" stand beside the triples; a pattern in which they do not fit is refused.
+    "conditions", "absent" and "operation" stand beside the triples. A pattern in which they do not fit is refused.
 
-    A target that is not mentioned is the unknown node, if there is exactly one; a target that is null or names no
+    A target that is not mentioned is the unknown node, if there is exactly one. A target that is null or names no
     unknown node is None. Time and memory are linear in the length of the reply, of which the first `MAX_REPLY`
     characters after the reasoning are read.
 

@@ -75,7 +75,7 @@ _Time: TypeAlias = tuple[str, Operator | None, str | tuple[str, ...], bool]
 
 @dataclass
 class FactTable:
-    """What the attributes of a graph's facts are.
+    """The attributes of a graph's facts.
 
     Attributes:
         graph: The graph.
@@ -207,7 +207,7 @@ class AttributeQuestions:
         self._walks, self._table, self._vectors, self._graph = walks, table, vectors, walks.graph
 
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
-        """Return the pattern of a question; None if it names no attribute, no value of one, and no time of facts.
+        """Return the pattern of a question, or None if it names no attribute, no value of one, and no time of facts.
 
         Raises:
             UnreadError: If it names an attribute, but not whose.

@@ -50,9 +50,9 @@ MOST_BARE = 2
 
 
 class QuestionFormGenerator:
-    """Writes a pattern with conditions, absent triples or an operation where the form of a question asks for one.
+    """Writes a pattern with conditions, absent triples or an operation if the form of a question asks for one.
 
-    A small grammar knows the forms by function words, comparatives and superlatives; the zero-shot generator finds the
+    A small grammar knows the forms by function words, comparatives and superlatives. The zero-shot generator finds the
     relations for the words that are left, from the entities of the question or from all members of a class that a noun
     names.
 
@@ -84,7 +84,7 @@ class QuestionFormGenerator:
         return AttributeQuestions(self._reader().walks, table, token_table())
 
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
-        """Return the pattern of a question that needs an operation; None for another question.
+        """Return the pattern of a question that needs an operation, or None for another question.
 
         Args:
             question: The question.

@@ -50,7 +50,7 @@ def has_quantity(tokens: Sequence[Token]) -> bool:
 
 
 def take_quantity(reading: Reading) -> None:
-    """Take how many of something there must be; a number with a unit or of more than three digits is none."""
+    """Take the number of things that there must be. A number with a unit or of more than three digits is none."""
     for comparison, form in _FORMS:
         found = reading.search(rf"(?<![^ ]){form}")
         if found is None:
@@ -430,7 +430,7 @@ _FRONTED = re.compile(rf"^{_OF.format(more='|for|from')}(?:_ )*(?=[a-z])")
 
 
 def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
-    """Return the noun for what is looked for, and the clause with this noun in its place."""
+    """Return the noun for the target, and the clause with this noun in its place."""
     tokens = reading.tokens
     asked = _asked(reading)
     found = reading.search(_FRONTED) or reading.search(_AMONG)
@@ -498,7 +498,7 @@ _TURNING = NEGATIVE | frozenset(
 
 
 def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units: Collection[str]) -> Form | None:
-    """Return the form of a question; None where it needs no operation, or is too long for one.
+    """Return the form of a question, or None if it needs no operation, or is too long for one.
 
     Args:
         tokens: Its words and entities.

@@ -120,7 +120,7 @@ class Measures:
         self._walks, self._kinds, self._read_list, self._graph = walks, walks.kinds, read_list, walks.graph
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
-        """Return the pattern of a question; None if it asks for nothing of this.
+        """Return the pattern of a question, or None if it asks for nothing of this.
 
         Raises:
             UnreadError: If a part of it is not found.
@@ -497,7 +497,7 @@ class Measures:
 
 
 def trimmed(tokens: Sequence[Token]) -> list[Token]:
-    """Return a clause without what joins it to the rest of a question."""
+    """Return a clause without the words that join it to the rest of a question."""
     kept = list(tokens)
     while kept and kept[0].word in (",", "of", "the", "all", "that", "out", "every", "each"):
         kept.pop(0)

@@ -90,7 +90,7 @@ class Several:
         self._walks, self._kinds, self._graph = walks, walks.kinds, walks.graph
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
-        """Return the pattern of a question; None if it has one part only.
+        """Return the pattern of a question, or None if it has one part only.
 
         Raises:
             UnreadError: If a part is not understood; it holds the words of the part.
@@ -192,7 +192,7 @@ SURE = 0.5
 
 
 def parts_of(tokens: Sequence[Token]) -> list[Part]:
-    """Return the parts of a question, each with what it is about; fewer than two for a question of one part.
+    """Return the parts of a question, each with its subject, or fewer than two for a question of one part.
 
     Example:
         >>> from kg_retrievers.index import QuestionEntity

@@ -1,4 +1,4 @@
-"""Questions about whole entities and the whole graph: how things are connected, what is known of one, what is there."""
+"""Questions about whole entities and the whole graph: connections of things, facts about one, contents."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WholeEntities:
         self._kinds, self._relation_words = kinds, kinds.relation_words
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
-        """Return the pattern of a question about whole entities, or the whole graph; None for another question."""
+        """Return the pattern of a question about whole entities, or the whole graph, or None for another question."""
         text = " ".join(token.word or "_" for token in tokens if token.slot or re.match(r"\w", token.text))
         slots = [token.slot for token in tokens if token.slot]
         if not slots:

@@ -1,4 +1,4 @@
-"""The text of a question: what a shape asks for, said in one of many ways."""
+"""The text of a question: the request of a shape, said in one of many ways."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ONCE = frozenset({"born", "buried", "founded", "published", "released", "made",
 
 
 class Start(NamedTuple):
-    """Where a step starts: an entity's name, or a noun phrase for what an earlier step leads to."""
+    """The start of a step: an entity's name, or a noun phrase for the end of an earlier step."""
 
     text: str
     plural: bool = False
