@@ -48,7 +48,7 @@ class _Column(NamedTuple):
     many: bool
 
     def value(self, cell: str) -> Any:
-        """Return what a cell says.
+        """Return the value of a cell.
 
         Raises:
             ValueError: If it is not of its kind.
@@ -59,12 +59,12 @@ class _Column(NamedTuple):
         return read(cell)
 
     def key(self, cell: str) -> str:
-        """Return the key of a node: its id, behind its group where it has one."""
+        """Return the key of a node: its id, behind its group if it has one."""
         return f"{self.group}:{cell}" if self.group else cell
 
     @property
     def delimiter(self) -> str:
-        """What separates the labels of a node in one cell."""
+        """The text between the labels of a node in one cell."""
         return ":" if self.name == "_labels" else LIST_DELIMITER
 
 
@@ -221,7 +221,7 @@ def is_apoc_row(row: Any) -> bool:
 
 
 def export_rows(document: Any) -> Iterator[Any] | None:
-    """Return the nodes and relationships of a document of APOC or arrows.app as rows of APOC; None of another document.
+    """Return the nodes and relationships of a document of APOC or arrows.app as rows of APOC, otherwise None.
 
     APOC writes `{"nodes", "rels"}`, with lists or with objects by ids. arrows.app writes `{"nodes", "relationships"}`.
 

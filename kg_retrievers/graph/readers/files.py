@@ -55,7 +55,7 @@ _CONTENTS: tuple[tuple[re.Pattern[bytes], GraphFormat], ...] = (
 
 
 def find_format(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphFormat | None:
-    """Return the format of a file or folder; None of a table whose delimiter is to be found.
+    """Return the format of a file or folder, or None for a table whose delimiter is still to be found.
 
     Raises:
         GraphLoadError: If it cannot be read.
@@ -214,8 +214,8 @@ def read_graph_rows(
     - "tsv": `head<TAB>relation<TAB>tail`, with quotes as in RFC 4180 if all of the file is so written.
     - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.
     - "pipe": `head|relation|tail`.
-    - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
-    - "parquet", "arrow": a table; see `FrameReader`.
+    - "jsonl" and "json": rows of JSON, one per line or element of an array (see `JsonRows`).
+    - "parquet", "arrow": a table (see `FrameReader`).
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
     - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata": as `KnowledgeGraph.from_rdf`
       reads them by default.

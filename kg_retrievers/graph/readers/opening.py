@@ -33,7 +33,7 @@ UNPACKED_FLOOR = 128 << 20
 
 @checked_dataclass
 class Limits:
-    """What a file may hold at most. A file that exceeds a limit is refused, and the error names the limit.
+    """The most that a file may hold. A file that exceeds a limit is refused, and the error names the limit.
 
     Args:
         unpacked_bytes: Bytes that a compressed file becomes; None allows 50 times its size, and always 128 MiB.
@@ -91,7 +91,7 @@ def skip_hints(what: str) -> dict[str, str]:
 
 @contextmanager
 def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
-    """Raise what goes wrong while a file is read or unpacked, and other errors, as a GraphLoadError."""
+    """Raise errors of reading or unpacking a file, and other errors, as a GraphLoadError."""
     wrong: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, lzma.LZMAError, *also)
     try:
         yield
@@ -176,9 +176,9 @@ _BUFFER = 1 << 18
 
 
 def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = True) -> io.BufferedReader:
-    """Open a file for reading; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, by suffix or first bytes.
+    """Open a file for reading. `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, by suffix or first bytes.
 
-    Reading raises a GraphLoadError where a limit is exceeded or the file is damaged.
+    Reading raises a GraphLoadError if a limit is exceeded or the file is damaged.
 
     Args:
         path: A regular file.
@@ -239,7 +239,7 @@ def check_regular(path: Path) -> None:
 
 
 def packing_of(path: Path) -> str:
-    """Return the suffix that says how a file is compressed, or an empty text where it is not."""
+    """Return the suffix that says how a file is compressed, or an empty text if it is not."""
     suffix = path.suffix.lower()
     if suffix in PACKED:
         return suffix

@@ -1,4 +1,4 @@
-"""What a user says about a file, its lines, and the roles of its columns or keys, found by name."""
+"""The user's description of a file, its lines, and the roles of its columns or keys, found by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OF_ENTITIES = ("delimiter", "attributes", "encoding")
 
 @checked_dataclass
 class FileOptions:
-    """How a file is read; see `KnowledgeGraph.from_file`.
+    """How a file is read (see `KnowledgeGraph.from_file`).
 
     Args:
         columns: What the header calls head, relation and tail, and the source if you like.
@@ -91,7 +91,7 @@ class FileOptions:
         return [*(self.columns or ()), None, None, None, None][:4]
 
     def check_columns(self, has_source: bool) -> None:
-        """Check that `columns` names three columns, or four where one of them may be the source.
+        """Check that `columns` names three columns, or four if one of them may be the source.
 
         Raises:
             InvalidArgumentError: If it does not.
@@ -187,7 +187,7 @@ class TextFile:
                 yield self.text
 
     def blocks(self) -> Iterator[str]:
-        """Yield the whole lines of each part of the file; the caller counts them in `line`, as `lines_of` does."""
+        """Yield the whole lines of each part of the file. The caller counts them in `line`, as `lines_of` does."""
         self.line = before = 0
         with open_bytes(self.path, self.options.limits) as opened:
             decoder = codecs.getincrementaldecoder(self.options.codec)()
@@ -225,7 +225,7 @@ def _end_of_lines(text: str) -> int:
 
 
 def encoding_hints(data: bytes) -> dict[str, str]:
-    r"""Return what to do about bytes of a file that are none of its encoding, as arguments of errors.
+    r"""Return what to do about bytes of a file that are not in its encoding, as arguments of errors.
 
     Example:
         >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_python"]
@@ -276,7 +276,7 @@ class Roles(NamedTuple):
 
 
 def find_column(names: Sequence[str], wanted: Sequence[str], taken: Sequence[str] = ()) -> str | None:
-    """Return the column with the best of the wanted names, whatever their case; None where none or two have it.
+    """Return the column with the best of the wanted names, in any case, or None if none or two have it.
 
     Example:
         >>> find_column(["Source", "Subject"], HEAD)
@@ -291,7 +291,7 @@ def find_column(names: Sequence[str], wanted: Sequence[str], taken: Sequence[str
 
 
 def find_roles(names: Sequence[str], given: Sequence[str | None] = (None,) * 4) -> Roles | None:
-    """Return which columns hold head, relation and tail, and the source; None where one of the three is not found.
+    """Return the columns of head, relation, tail and source, or None if one of the first three is not found.
 
     Args:
         names: The names of all columns.
@@ -312,7 +312,7 @@ def find_roles(names: Sequence[str], given: Sequence[str | None] = (None,) * 4) 
 
 
 def repeated_name(names: Iterable[str]) -> str | None:
-    """Return the first name that two columns have; None if all differ. Several columns may have none.
+    """Return the first name that two columns have, or None if all differ. Several columns may have none.
 
     Example:
         >>> repeated_name(["a", "", "b", "", "a"])
@@ -322,7 +322,7 @@ def repeated_name(names: Iterable[str]) -> str | None:
 
 
 def entity_columns(names: Sequence[str]) -> dict[str, str]:
-    """Return what each column of a table of entities is to `AttributeReader`; its own name where it is an attribute.
+    """Return the role of each column of a table of entities for `AttributeReader`, or its name if an attribute.
 
     The key is under "".
 

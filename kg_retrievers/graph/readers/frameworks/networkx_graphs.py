@@ -32,7 +32,7 @@ def read_networkx_rows(
 ) -> GraphBuilder:
     """Read facts from edges, and names, types and facts from the attributes of nodes.
 
-    See `KnowledgeGraph.from_networkx`, and `AttributeReader` for what the attributes say.
+    See `KnowledgeGraph.from_networkx`, and `AttributeReader` for the meaning of the attributes.
 
     Args:
         graph: The graph.
@@ -112,7 +112,7 @@ _UNTYPED = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxEr
 
 
 def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuilder:
-    """Read GraphML or GEXF through networkx; see `read_networkx_rows`.
+    """Read GraphML or GEXF through networkx (see `read_networkx_rows`).
 
     Fit for up to about a million edges: the file is read as a whole, in about twenty times its size.
 

@@ -174,7 +174,7 @@ class GuardedFile:
         self._chunk, self._at, self._ended, self.size = b"", 0, False, 0
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, `size` at most; none at the end."""
+        """Return the next bytes, `size` at most, or none at the end."""
         if self._at >= len(self._chunk) and not self._ended:
             self._chunk, self._at = self._file.read(CHUNK), 0
             self.size += len(self._chunk)

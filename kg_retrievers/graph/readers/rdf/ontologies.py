@@ -1,4 +1,4 @@
-"""What RDF says about classes and relations instead of things: it widens types, and it is no fact by default."""
+"""Statements of RDF about classes and relations instead of things. They widen types, and are no facts by default."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_ALL = (WELL_KNOWN["rdf"], WELL_KNOWN["rdfs"], WELL_KNOWN["owl"])
 
 
 class Ontology(NamedTuple):
-    """What a source says about classes and relations.
+    """A source's statements about classes and relations.
 
     Attributes:
         things: The numbers of classes, relations, ontologies, and of the blank nodes that describe them.

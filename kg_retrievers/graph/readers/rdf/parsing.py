@@ -1,4 +1,4 @@
-"""From files, and from graphs of rdflib, to RDF statements by pyoxigraph; the one file that imports it."""
+"""From files, and from graphs of rdflib, to RDF statements by pyoxigraph. Only this file imports it."""
 
 from __future__ import annotations
 

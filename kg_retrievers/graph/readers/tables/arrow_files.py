@@ -36,7 +36,7 @@ def arrow_columns(frame: Any) -> list[tuple[str, Any]]:
 
 
 class ArrowFile:
-    """A Parquet file, or an Arrow IPC file or stream; read in batches."""
+    """A Parquet file, or an Arrow IPC file or stream, read in batches."""
 
     lines = None
 
@@ -74,7 +74,7 @@ class ArrowFile:
         pyarrow.default_memory_pool().release_unused()
 
     def rows(self, at_once: int = BATCH_ROWS) -> Iterator[dict[str, Any]]:
-        """Yield each row by the names of the columns; of so many at a time, Python objects are made."""
+        """Yield each row by the names of the columns. Python objects are made of so many rows at a time."""
         with read_errors(self._path, *_ERRORS):
             for batch in self._read(None):
                 for start in range(0, batch.num_rows, at_once):
