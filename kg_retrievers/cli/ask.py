@@ -142,7 +142,7 @@ class _Found:
 
     @property
     def why(self) -> str:
-        """Why evidence proposes no answer; empty if it does, or if its method never does."""
+        """Why evidence proposes no answer, or empty if it does, or if its method never does."""
         from kg_retrievers.core.documents import why_unsure  # loads numpy, which the help does not need
 
         return why_unsure(self.documents)

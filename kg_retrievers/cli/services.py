@@ -31,7 +31,7 @@ _SERVER = "The server"
 
 @dataclass(frozen=True)
 class Listening:
-    """Where a server listens, and who may ask it."""
+    """The address of a server, and who may ask it."""
 
     host: Annotated[str | None, option("ADDRESS", f"Default: {HOST}. Another one takes a token.", panel=_SERVER)] = None
     port: Annotated[

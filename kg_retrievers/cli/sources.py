@@ -342,7 +342,7 @@ def open_database(where: str, source: Source) -> Executor:
 
 
 def query_place(source: Source, database: str | None) -> str | None:
-    """Return the URI or file of the database for queries; None stands for a database in memory, as of each view."""
+    """Return the URI or file of the database for queries. None stands for a database in memory, as for each view."""
     if source.reading.view_arguments:
         return None
     return source.place if database is None and loading.is_database(source.place) else database
@@ -350,7 +350,7 @@ def query_place(source: Source, database: str | None) -> str | None:
 
 @contextmanager
 def query_database(source: Source, database: str | None, index: GraphIndex) -> Iterator[Callable[[], Executor]]:
-    """Give a function that opens the database for queries, or makes it from the graph; close it at the end.
+    """Give a function that opens the database for queries, or makes it from the graph. Close it at the end.
 
     Args:
         source: The graph.
@@ -445,7 +445,7 @@ def open_names(source: Source, embeddings: Embeddings, *, create: bool = False) 
 
 
 def loaded_names(names: ServerNames, source: Source) -> About:
-    """Return what a store says of its names.
+    """Return a store's description of its names.
 
     Raises:
         StaleIndexError: If it holds none, or those of other embeddings.
