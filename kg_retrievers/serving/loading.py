@@ -73,7 +73,8 @@ def open_index(folder: str | Path) -> GraphIndex:
 def recorded_embeddings(folder: str | Path) -> str:
     """Return the name of the embeddings that an index was built with.
 
-    An index that was built in Python records the class alone; `STATIC` if that is none of this package's two.
+    An index that was built in Python records the class alone. `STATIC` stands for it if it is none of this package's
+    two.
     """
     from kg_retrievers.graph.storage.parts import saved_meta  # loads numpy
     from kg_retrievers.index import embedding_name

@@ -115,7 +115,7 @@ class GraphServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult:
-        """Call a tool; a mistake in the arguments is told in a sentence that says what to do.
+        """Call a tool. A mistake in the arguments is reported in a sentence that says how to correct it.
 
         Raises:
             ToolError: If there is no such tool, too many calls wait, or the call takes too long.
@@ -149,7 +149,7 @@ MOST_SESSIONS, IDLE_SECONDS = 256, 600.0
 
 
 def run_stdio(server: GraphServer) -> None:
-    """Answer on stdin and stdout until stdin ends; what else is printed goes to stderr."""
+    """Answer on stdin and stdout until stdin ends. All other output goes to stderr."""
     with without_questions_in_logs():
         server.run("stdio")
 

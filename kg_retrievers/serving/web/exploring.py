@@ -1,4 +1,4 @@
-"""What the page asks around a question: more facts of an entity, names near to a text, and why not an entity."""
+"""Requests of the page around a question: more facts of an entity, names near to a text, and why not an entity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Text = Annotated[str, StringConstraints(max_length=400)]
 
 
 class Expand(Strict):
-    """An entity of a picture, and what the picture shows.
+    """An entity of a picture, and the contents of the picture.
 
     Attributes:
         entity: Its key.

@@ -65,7 +65,7 @@ class RequestError(KGRetrieversError):
 def describe(error: Exception) -> dict[str, Any]:
     """Return an error as JSON: `{"error", "next_step", "status"}`.
 
-    One that no user can mend is logged under a number, and the number is what the user is told.
+    An error that no user can mend is logged under a number, and the user gets the number.
     """
     if not isinstance(error, KGRetrieversError):
         number = uuid4().hex[:8]

@@ -1,4 +1,4 @@
-"""Runs the workflow of a retriever and tells each stage as it ends: what it found, then the evidence, the answer."""
+"""Runs the workflow of a retriever and reports each stage as it ends: its findings, the evidence, the answer."""
 
 from __future__ import annotations
 
