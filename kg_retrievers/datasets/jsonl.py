@@ -22,7 +22,7 @@ Name = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
 class Row(TypedDict, total=False):
-    """What a row may hold."""
+    """The contents of a row."""
 
     question: Required[str]
     seed_entities: list[Name] | None
@@ -47,13 +47,13 @@ MISSPELT = 0.8
 def read_questions(path: str | Path) -> list[Question]:
     """Read what `write_questions` wrote, or a person labelled.
 
-    The file holds one row a line, or one JSON array of rows. Answers and seed entities are keys, names or values: see
-    `with_keys`, which what measures or learns from questions matches them by.
+    The file holds one row a line, or one JSON array of rows. Answers and seed entities are keys, names or values.
+    Code that measures or learns from questions matches them by `with_keys`.
 
     A row is `{"question": text, "seed_entities": [key, ...], "answers": [key, ...], "pattern": {...}, "target": name,
     "triples": [[head, relation, tail], ...], "kind": text, "answerable": false, "value": 6}`. Only "question" is
-    required; "target" may stand inside of the pattern or beside it; a question is answerable unless the row says
-    otherwise. Other keys and blank lines are ignored; but a key that resembles one that the row lacks, as "answer", is
+    required. "target" may stand inside of the pattern or beside it. A question is answerable unless the row says
+    otherwise. Other keys and blank lines are ignored. But a key that resembles one that the row lacks, as "answer", is
     an error.
 
     Args:

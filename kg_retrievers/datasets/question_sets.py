@@ -129,7 +129,7 @@ def _drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Questio
 
 
 def draw_questions(questions: Iterable[Question], limit: int | None, seed: int) -> list[Question]:
-    """Return at most so many questions, drawn at random and left in their order; no more are kept in memory."""
+    """Return at most so many questions, drawn at random, in their order. No more are kept in memory."""
     random = Random(seed)
     kept: list[tuple[int, Question]] = []
     for position, question in enumerate(questions):

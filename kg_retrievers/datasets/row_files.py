@@ -25,7 +25,7 @@ _ARROW = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
 
 def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T]) -> Iterator[T]:
-    """Yield what is read of each row, one after the other: graphs fill gigabytes.
+    """Yield the result of each row, one after the other: graphs fill gigabytes.
 
     Args:
         path: A file of JSON lines, Parquet or Arrow IPC; or a folder: one that `save_to_disk` of the package `datasets`
@@ -53,7 +53,7 @@ def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T])
 
 
 def split_files(home: Path, split: str | None) -> list[Path]:
-    """Return the files of a split, in order; see `read_each_row`."""
+    """Return the files of a split, in order (see `read_each_row`)."""
     if not home.is_dir():
         if split is not None:
             raise InvalidArgumentError(f"{home} is no folder, so it has no split {split!r}. Leave it out.")
