@@ -23,7 +23,7 @@ from kg_retrievers.serving.loading import choose_method, load_llm, read_models
 if TYPE_CHECKING:
     from kg_retrievers.serving.service import GraphService
 
-#: Where the servers listen by default.
+#: The addresses on which the servers listen by default.
 HOST, PAGE_PORT, MCP_PORT = "127.0.0.1", 8000, 8765
 
 _SERVER = "The server"

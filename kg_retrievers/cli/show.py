@@ -32,7 +32,7 @@ PATTERN_SOURCES = {
     "llm": "by a language model",
 }
 
-#: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
+#: The most rows of a table, and the most characters of a text, that are shown to a person. `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 
 #: The most further facts that are shown below an answer.

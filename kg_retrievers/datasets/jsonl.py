@@ -17,7 +17,7 @@ from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph import Pattern, Triple
 from kg_retrievers.graph.validation import reasons
 
-#: A key, a name or a value; a number is taken as its text.
+#: A key, a name or a value. A number is taken as its text.
 Name = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
@@ -37,7 +37,7 @@ class Row(TypedDict, total=False):
 
 _ROWS = TypeAdapter(Row)
 
-#: What a file of questions looks like, for whoever gives another one, as a graph.
+#: The form of a file of questions, for someone who gives another one, as a graph.
 WANTED = """Each line is an object such as {"question": "Who directed Her?", "answers": ["Spike Jonze"]}."""
 
 #: How like a key must be to one that the row lacks, in [0, 1], to be taken for a misspelling of it.

@@ -14,7 +14,7 @@ from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 
-#: The relation in `kb.txt` from a movie, always its head, to what a question type calls by this word.
+#: The relation in `kb.txt` from a movie, always its head, to the thing that a question type calls by this word.
 RELATIONS = {
     "director": "directed_by",
     "writer": "written_by",

@@ -20,7 +20,7 @@ QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq"]
 #: The hops of the published sets.
 METAQA_HOPS, PATHQUESTION_HOPS = (1, 2, 3), (2, 3)
 
-#: What stands at the end of a split of MetaQA's paraphrases, as in the names of their files: "dev_ntm".
+#: The end of a split of MetaQA's paraphrases, as in the names of their files: "dev_ntm".
 PARAPHRASES = "_ntm"
 
 _WHO = "read_question_set"

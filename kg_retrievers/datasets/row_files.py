@@ -11,7 +11,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, Questions
 
 T = TypeVar("T")
 
-#: What is wanted of a file that is neither Parquet nor Arrow.
+#: The wanted form of a file that is neither Parquet nor Arrow.
 _WANTED = "wanted JSON lines, one object a line"
 
 #: How many rows of Parquet and Arrow files are turned into Python objects at a time: each may hold a graph.
@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 16
 #: Names of one split in different sets.
 _SAME_SPLIT = ("validation", "dev", "val")
 
-#: The suffixes that are read, each with the name of the format; other suffixes are read as JSON lines.
+#: The suffixes that are read, each with the name of the format. Other suffixes are read as JSON lines.
 _ARROW = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
 

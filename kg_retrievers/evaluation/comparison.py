@@ -14,7 +14,7 @@ from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 
-#: The columns of the table, and the figures they show; `n` is the number of questions behind those of answers.
+#: The columns of the table, and the figures they show. `n` is the number of questions behind the figures of answers.
 COLUMNS = {
     "n": "compared",
     "asked": "questions",
@@ -37,7 +37,7 @@ COLUMNS = {
     "ms p95": "latency_ms_p95",
 }
 
-#: The columns that are left out where they are 0 throughout.
+#: The columns that are left out if they are 0 throughout.
 SHOWN_IF_ANY = ("errors", "LLM calls")
 
 #: How the names of figures end that are no shares.

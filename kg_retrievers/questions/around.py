@@ -38,7 +38,7 @@ from kg_retrievers.questions.possible_entities import nearest_named, possible_en
 #: By default, the most facts of a chain, and the most tokens of a description.
 MAX_HOPS, DESCRIPTION_TOKENS = 4, 500
 
-#: How much the logarithm of the facts of a relation counts beside that of an entity, and what it costs a chain to say
+#: How much the logarithm of the facts of a relation counts beside that of an entity, and the cost for a chain that says
 #: only that two things are of one kind.
 RELATION_WEIGHT, KIND_COST = 0.25, 100
 
@@ -48,7 +48,7 @@ FIRST_FACTS = 3
 #: How many facts show an overview.
 SAMPLE = 20
 
-#: Relations that define what an entity is; they come first in its description.
+#: Relations that define an entity. They come first in its description.
 _DEFINING = re.compile(
     r"(?:.*\b)?(?:type|instance of|is an?|subclass of|description|abstract|definition|summary|comment)"
 )

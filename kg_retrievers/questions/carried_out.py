@@ -33,10 +33,10 @@ from kg_retrievers.index.names import likeness
 from kg_retrievers.questions.fact_attributes import check_attributes
 from kg_retrievers.questions.possible_entities import NAMES, nearest_named, nearest_only, possible_entities
 
-#: A relation is meant within the first distance; within the second, if it is nearer than any other by the third. Chosen
-#: by `benchmarks/known_texts.py` on 172 texts for relations of three graphs, and 78 for relations that these lack: 49 %
-#: of the former pass, 3 % for a wrong relation, and 12 % of the latter. Within 1.1 alone, 58, 15 and 24 % do; within .9
-#: alone, 34, 1 and 8 %.
+#: A relation is meant within the first distance. Within the second it is meant if it is nearer than any other by the
+#: third. Chosen by `benchmarks/known_texts.py` on 172 texts for relations of three graphs, and 78 for relations that
+#: these lack: 49 % of the former pass, 3 % for a wrong relation, and 12 % of the latter. Within 1.1 alone, 58, 15 and
+#: 24 % do, and within .9 alone, 34, 1 and 8 %.
 SAME_RELATION, LIKELY_RELATION, RELATION_MARGIN = 0.9, 1.1, 0.2
 
 #: How many names an error suggests.
@@ -155,7 +155,7 @@ def _is_relation(found: Candidates) -> bool:
     return nearest <= SAME_RELATION or (nearest <= LIKELY_RELATION and beyond >= RELATION_MARGIN)
 
 
-#: The most edges among which some are turned; where there are more, none is.
+#: The most edges among which some are turned. If there are more, none is.
 MAX_TURNED = 10
 
 #: Ours. Heads and tails of a relation are of different kinds if at most these shares of the smaller and of the larger
@@ -164,7 +164,7 @@ MAX_TURNED = 10
 #: kind.
 SHARED_OF_FEWER, SHARED_OF_MORE = 0.1, 0.002
 
-#: Of up to so many entities, each is asked for a label; of more, all that have it are found.
+#: Of up to so many entities, each is asked for a label. Of more, all that have it are found.
 MANY = 100_000
 
 

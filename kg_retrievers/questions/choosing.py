@@ -31,7 +31,7 @@ from kg_retrievers.questions.reading import node_of
 #: the first five for .972, and among the first ten for .988.
 MOST_READINGS, SAMPLES = 8, 2
 
-#: The lines in all, which single steps fill up; see `single_steps`.
+#: The lines in all, which single steps fill up (see `single_steps`).
 MOST_LINES = 12
 
 #: The most adjacency entries that a search for these answers looks at.

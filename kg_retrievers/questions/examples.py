@@ -126,7 +126,7 @@ def _steps_of(pattern: Pattern) -> list[tuple[str, bool]] | None:
 
 #: The logistic function of a distance that says how likely the example's pattern is right: its value at distance 0 and
 #: its slope, in log-odds. Fitted by `benchmarks/example_distance.py` with the default embeddings, on four graphs that
-#: nothing is reported on, for 15 and 100 examples; n 2,034, calibration error .03.
+#: nothing is reported on, for 15 and 100 examples (n 2,034, calibration error .03).
 LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE = 2.95, -6.4
 
 #: How many examples tell how likely a nearest one is right on a graph.

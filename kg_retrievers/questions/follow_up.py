@@ -42,7 +42,7 @@ from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.questions.reading import TypeNouns
 from kg_retrievers.questions.self_questions.english import type_noun, verb_of
 
-#: How many turns of a conversation are kept, the last ones; how many answers of each, the first ones.
+#: How many turns of a conversation are kept, the last ones, and how many answers of each, the first ones.
 MOST_TURNS, MOST_ANSWERS = 5, 50
 
 #: The most characters of a question in a conversation, and of a reply in which answers are looked for.
@@ -143,7 +143,7 @@ _OWNERS = frozenset(["its", "his", "their", "hers", "theirs"])
 _HAD_BY_HER = re.compile(r" (?!(?:in|on|at|by|for|to|from|with|and|or|as|is|was|has|had|did|does|a|an|when|where)\b)\w")
 _CLAUSE = re.compile(r"[,;:.!?]|\b(?:and|or|but|that|who|which)\b", re.IGNORECASE)
 _PREPOSITION = re.compile(r"\b(?:in|from|to|at|near|of|into|around) $", re.IGNORECASE)
-#: What may stand around a name that takes the place of another one.
+#: Words that may stand around a name that takes the place of another one.
 _AROUND_NAME = frozenset(
     re.findall(
         r"\w+",

@@ -150,7 +150,7 @@ def _words(terms: list[Term], kind: str = "") -> dict[Term, str]:
     return words
 
 
-#: How many worked examples the prompt shows in all: section 6.1 and appendix C.1 (12-shot in-context learning); of 4, 8
+#: How many worked examples the prompt shows in all: section 6.1 and appendix C.1 (12-shot in-context learning). Of 4, 8
 #: and 12 in table 3, none is best everywhere.
 SHOTS = 12
 

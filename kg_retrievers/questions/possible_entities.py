@@ -20,7 +20,7 @@ from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.questions.fact_attributes import ValueIds, attributed, values_of_rows
 
-#: Which nodes must be different entities; see `match_pattern`.
+#: Which nodes must be different entities (see `match_pattern`).
 Distinct = Literal["known", "nodes", "none"]
 
 #: How many names are looked at to find all of those that are equally near to a text.

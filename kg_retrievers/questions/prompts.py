@@ -77,7 +77,7 @@ class PatternReply(BaseModel):
 #: From a text to the name of the unknown that it means.
 NameOf = Callable[[str], str]
 
-#: What a reply may hold under a key.
+#: The value that a reply may hold under a key.
 Said = ReplyNode | str | None
 
 
@@ -193,8 +193,8 @@ def write_schema(lines: Iterable[str]) -> str:
 
 
 #: Asks for the pattern of a question, in one message of the user: some models have no system role. Placeholders:
-#: `question`; `shots`, which is filled with `EXAMPLES` unless you give others; `schema`, which is empty unless you give
-#: lines. The reply is read by `parse_pattern`.
+#: `question`, `shots` and `schema`. `shots` is filled with `EXAMPLES` unless you give others. `schema` is empty unless
+#: you give lines. The reply is read by `parse_pattern`.
 PATTERN_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "Rewrite a question as the small graph of facts that would answer it. The graph is then looked up in a knowledge "
     "graph, so leave the answer open even if you know it.\n\nRules\n"
@@ -202,8 +202,8 @@ PATTERN_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     + "\n\nExamples\n\n{shots}\n\n{schema}Now the question to rewrite\n\nQuestion: {question}\nJSON:"
 ).partial(shots=write_shots(EXAMPLES), schema="")
 
-#: Asks once more after a reply that is unreadable, or names what the graph lacks. Placeholders: `question`, `reply`,
-#: `error`.
+#: Asks once more after a reply that is unreadable, or names things that the graph lacks. Placeholders: `question`,
+#: `reply`, `error`.
 REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "A question was to be rewritten as the small graph of facts that would answer it, but the reply cannot be used.\n\n"
     "Rules\n"

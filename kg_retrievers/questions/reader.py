@@ -81,9 +81,9 @@ class ReaderFields(BaseModel):
     asks_model: AsksModel = Field(default="unsure", frozen=True)
     #: Whether it first chooses among readings, and writes one only if none is meant.
     chooses: bool = Field(default=True, frozen=True)
-    #: How often it is asked to choose, each time in another order; from 2 on, most must agree.
+    #: How often it is asked to choose, each time in another order. From 2 on, most must agree.
     samples: int = Field(default=1, ge=1, le=MAX_SAMPLES, strict=True, frozen=True)
-    #: How many worked examples it is shown to write; yours come first.
+    #: How many worked examples it is shown to write. Yours come first.
     shots: int = Field(default=SHOTS, ge=1, strict=True, frozen=True)
 
 

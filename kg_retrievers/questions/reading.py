@@ -29,12 +29,12 @@ from kg_retrievers.index import (
 from kg_retrievers.index.embeddings import mean_rows, token_table
 from kg_retrievers.questions.self_questions.english import is_plural, plural_of, singular_of, type_noun, verb_of
 
-#: What a noun for the answers follows.
+#: The words before a noun for the answers.
 _ASKS = re.compile(
     r"\b(?:which|what|list|name|give|show|find|all)\b(?: (?:me|all|the|other|of|any|some|these|those))* "
 )
 
-#: The other place of such a noun: before what is said of the answers.
+#: The other place of such a noun: before a statement about the answers.
 _THE_THAT = re.compile(r"\bthe (?=(?:[\w-]+ ){1,3}(?:that|which|who)\b)")
 
 #: Before such a place, these say that something else is asked for: "who made all films", "the hall in which films run".

@@ -28,13 +28,13 @@ LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 #: The environment variable that holds the token, or a line for each.
 TOKEN_VARIABLE = "KG_RETRIEVERS_TOKEN"
 
-#: Where a server says whether it works; it needs no token.
+#: The path at which a server says whether it works. It needs no token.
 HEALTH_PATH = "/healthz"
 
 #: The fewest characters of a token, so that none can be guessed.
 SHORTEST_TOKEN = 16
 
-#: What `Sec-Fetch-Site` says where the page of another site asks.
+#: The values of `Sec-Fetch-Site` if the page of another site asks.
 FOREIGN = frozenset(("cross-site", "same-site"))
 
 

@@ -36,7 +36,7 @@ except ImportError as cause:
 #: How many seconds a client has to send the head of a request.
 HEAD_SECONDS = 10.0
 
-#: How many connections may say nothing at once; the one that has said nothing longest makes room for another.
+#: How many connections may say nothing at once. The one that has said nothing longest makes room for another.
 MOST_SILENT = 256
 
 #: The most bytes of the head of a request.

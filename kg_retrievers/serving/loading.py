@@ -33,10 +33,10 @@ HASHED = "hashed"
 #: The prefix for the name or folder of a model of sentence-transformers.
 LOCAL = "local:"
 
-#: The first bytes of a file of LadybugDB; NULs follow, which no text has.
+#: The first bytes of a file of LadybugDB. NULs follow, which no text has.
 MAGIC = b"LBUG"
 
-#: The schemes of a SPARQL endpoint's address; what stands before "+" is none of its own.
+#: The schemes of a SPARQL endpoint's address. The part before "+" is none of its own.
 SPARQL_SCHEMES = ("sparql+https", "sparql+http", "https", "http")
 
 #: The public endpoints that are known by name, as `SparqlExecutor(preset=)` takes them.

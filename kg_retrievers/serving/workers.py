@@ -12,7 +12,7 @@ from kg_retrievers.errors import BudgetError, KGRetrieversError
 
 T = TypeVar("T")
 
-#: Something that a run tells while it is under way; JSON-safe.
+#: Something that a run reports while it is under way, JSON-safe.
 Event = dict[str, Any]
 
 

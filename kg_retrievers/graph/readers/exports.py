@@ -18,7 +18,7 @@ from kg_retrievers.graph.readers.tables.delimited import Layout, check_names, fi
 from kg_retrievers.graph.readers.tables.json_rows import add_each, typed
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
-#: What separates the texts of a list in one cell.
+#: The text between the items of a list in one cell.
 LIST_DELIMITER = ";"
 
 _CELL = re.compile(r"(?P<name>.*):(?P<kind>[A-Za-z_]+)(?P<many>\[\])?(?:\((?P<group>[^)]*)\))?(?:\{.*\})?")
@@ -27,7 +27,7 @@ _NODE, _RELATIONSHIP = ("ID",), ("START_ID", "END_ID", "TYPE")
 #: The columns of `apoc.export.csv`, whose rows are nodes and relationships.
 _APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE"}
 
-#: What the name of a file of headers has more than those of its data.
+#: The addition to the name of a file of headers, compared with its data files.
 _HEADER = re.compile(r"[^a-z0-9]*headers?[^a-z0-9]*")
 
 _READERS: Mapping[str, Callable[[str], Any]] = {

@@ -41,7 +41,7 @@ PREFIX = 1 << 14
 #: How many bytes of JSON hold its first row.
 _JSON_START = 1 << 20
 
-#: What a file begins with, white space aside, in the order in which it is looked for.
+#: The beginnings of files, white space aside, in the order in which they are looked for.
 _CONTENTS: tuple[tuple[re.Pattern[bytes], GraphFormat], ...] = (
     (re.compile(rb"PAR1"), "parquet"),
     (re.compile(rb"ARROW1"), "arrow"),
@@ -198,7 +198,7 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
         raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=error.hint_python) from error
 
 
-#: The formats of tables of facts; None is text whose delimiter is to be found.
+#: The formats of tables of facts. None is text whose delimiter is to be found.
 _TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
 
 

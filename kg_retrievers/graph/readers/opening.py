@@ -23,11 +23,11 @@ from typing_extensions import Buffer
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.validation import checked_dataclass
 
-#: How many times its own size a compressed file may become where no limit is given. Text rarely exceeds 30; deflate
-#: can reach 1,032.
+#: How many times its own size a compressed file may become if no limit is given. Text rarely exceeds 30. Deflate can
+#: reach 1,032.
 UNPACKED_RATIO = 50
 
-#: What a compressed file may always become, in bytes.
+#: The size that a compressed file may always reach, in bytes.
 UNPACKED_FLOOR = 128 << 20
 
 
@@ -262,7 +262,7 @@ def _open_zstandard(raw: Any) -> Any:
     return pyarrow.input_stream(raw, compression="zstd")
 
 
-#: What unpacks an open file, by the suffix that says how it is compressed.
+#: The functions that unpack an open file, by the suffix that says how it is compressed.
 _UNPACKERS: dict[str, Callable[[Any], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
@@ -278,10 +278,10 @@ def _similar_names(path: Path) -> list[str]:
     return [name for name in names if Path(name).stem in stems][:3]
 
 
-#: How many bytes from the beginning tell what a file is.
+#: How many bytes from the beginning show the kind of a file.
 _START = 512
 
-#: Where the header of a tar archive says so.
+#: The place in a tar archive's header that says so.
 _TAR = slice(257, 262)
 
 
@@ -295,7 +295,7 @@ class _Kind(NamedTuple):
     suffixes: Sequence[str] = ()
 
 
-#: What holds no graph.
+#: The files that hold no graph.
 _KINDS = {
     name: _Kind(**kind)
     for name, kind in json.loads((files("kg_retrievers.graph") / "no_graphs.json").read_text("utf-8")).items()

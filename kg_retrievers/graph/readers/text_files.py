@@ -19,7 +19,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, skip_hints
 from kg_retrievers.graph.validation import checked_dataclass
 
-#: What becomes of the attributes of nodes that are no names or types.
+#: The use of the attributes of nodes that are no names or types.
 Attributes = Literal["facts", "drop"]
 OnError = Literal["raise", "skip"]
 
@@ -239,12 +239,12 @@ def encoding_hints(data: bytes) -> dict[str, str]:
     return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --read encoding={other}."}
 
 
-#: What a column may be called, best name first: a table with "subject" and "source" has its head in "subject".
+#: The possible names of a column, best first: a table with "subject" and "source" has its head in "subject".
 HEAD = ("head", "subject", "source", "from", "start", "src", "node1", "s", "h")
 RELATION = ("relation", "predicate", "edge", "relationship", "rel", "property", "relation_type", "p", "r")
 TAIL = ("tail", "object", "target", "to", "end", "dst", "node2", "o", "t")
 
-#: What the column may be called that says where a fact is from, where it is not the head.
+#: The possible names of the column for the source of a fact, if it is not the head.
 SOURCE = ("source", "sources", "provenance", "graph")
 
 #: Begins the name of a column that is an attribute of facts, though it is called like another column.
@@ -255,7 +255,7 @@ LABEL = ("label", "name")
 ALIASES = ("aliases", "alias", "synonyms")
 TYPES = ("types", "type", "category")
 
-#: What nobody calls a relation of facts: a first row that has it in the place of the relation names the columns.
+#: Names that nobody gives a relation of facts: a first row that has one in the place of the relation names the columns.
 _ONLY_HEADER = ("relation", "predicate", "edge", "relationship", "rel")
 
 

@@ -88,7 +88,7 @@ def leading_labels(adjacency: Adjacency, entities: Array) -> tuple[Array, Array]
 #: The most names of members that are read.
 NAMES = 32
 
-#: What counts how much; fitted, as logits, on questions that are not reported (`benchmarks/operation_questions/fit`
+#: How much each part counts, fitted as logits on questions that are not reported (`benchmarks/operation_questions/fit`
 #: and the graphs of `benchmarks/own_graphs/dev`). Cosines of a noun: with the nouns that name the class; with those,
 #: beyond a half; with other words of relations that lead to it, beyond a half; with the nearest relation of its own;
 #: with that, beyond a half; with the nearest three of these, on average; with its members' names together; with the
@@ -103,7 +103,7 @@ OF_PEOPLE, PERSON, RELATIONS = 1.7, 3.7, 0.5
 #: Words that ask for people.
 PEOPLE = frozenset(WORDS["people"])
 
-#: Near to these, as vectors, is what is said of people, and what a person is called.
+#: Near to these, as vectors, are the words said of people, and the words that call something a person.
 _SAID_OF_PEOPLE, _A_PERSON = ("person", "born", "birth", "married", "people"), ("person", "who")
 
 
@@ -153,7 +153,7 @@ class ClassWords:
         said_of = np.max(self._vectors @ near_to.T, axis=1)
         said = np.maximum(self._named.best(said_of), self._its.of_classes(self._its.best(said_of), 1))
         self._people = OF_PEOPLE * said + PERSON * self._named.best(np.max(self._vectors @ person.T, axis=1))
-        #: Returns how likely each class is what a noun means, as logits; (classes).
+        #: Returns how likely each class is the meaning of a noun, as logits (classes).
         self.nearness: Callable[[str], Array] = lru_cache(maxsize=1024)(partial(self._nearness, table))
 
     def closeness(self, vectors: Array) -> float:

@@ -27,7 +27,7 @@ ORDINAL = rf"{'|'.join(ORDINALS)}|[2-9](?:nd|rd|th)|1\d(?:st|nd|rd|th)"
 _CENTURIES: list[str] = WORDS["centuries from the eleventh on"]
 _CENTURY_WORD = re.compile(rf"(?i)\b({'|'.join(_CENTURIES)})(?= century)")
 
-#: Shortened words, and what they stand for. `'s` is "is" after a question word and before anything but a noun.
+#: Shortened words, and their long forms. `'s` is "is" after a question word and before anything but a noun.
 _SHORT = re.compile(r"(?i)\b(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|could|would|should)n['’]t\b")
 _FULL = {"ca": "can", "wo": "will", "sha": "shall"}
 
@@ -518,11 +518,11 @@ def joined(tokens: Sequence[Token], at: int, words: Collection[str]) -> int:
 
 _VERB = rf"(?:{'|'.join(sorted(AUXILIARY))})"
 
-#: What may stand before a question, and after it, and says nothing.
+#: Words that may stand before a question, and after it, and say nothing.
 _OPENING = re.compile(rf"^(?:{any_of('openings')}\b ?)+(?:[,:-] )?|^[,:-] |^{any_of('topics are named by')} [^,_]* , ")
 _CLOSING = re.compile(rf"(?: [,:-])? {any_of('closings')}$| , which(?: ones?)?$| [,:-]$")
 
-#: Asking somebody to say, and what is said to whom.
+#: The words that ask somebody to say something, and whom.
 _SAYING = rf"{any_of('sayings')}(?: (?:me|us|out|up|know|find|see|again))*"
 _REQUEST = re.compile(
     r"^(?:(?:can|could|would|will|do|does|did|may|might) (?:you|we|i|anyone|anybody|someone|somebody)"
@@ -542,7 +542,7 @@ _CLAIM = re.compile(
 )
 _CHECKING = frozenset(["check", "confirm", "verify"])
 
-#: What turns a statement into a question.
+#: Words that turn a statement into a question.
 _TAG = re.compile(
     rf"(?: [,:-])? (?:{_VERB}(?: not)? (?:it|he|she|they|that|there|this)(?: not)?"
     r"(?: (?:right|true|correct|so|the case))?"

@@ -32,11 +32,11 @@ from kg_retrievers.questions.reading import type_nouns
 from kg_retrievers.questions.self_questions.english import singular_of
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
-#: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
+#: Endings by which the people or things of a place are named, and the other possible endings of the place's name.
 _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
 _PLACE_ENDINGS = ("", "y", "a", "ia", "e", "o", "land")
 
-#: What to do about a question that is not understood.
+#: The next step for a question that is not understood.
 _REPHRASE = {
     "hint_python": "Rephrase it with a relation of the graph, or give examples= or llm=.",
     "hint_shell": "Rephrase it with a relation of the graph, or give --examples or --llm.",

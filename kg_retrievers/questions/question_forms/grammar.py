@@ -103,7 +103,7 @@ _COMPARING = re.compile(
     r"^(?:if (?:i|you|we|one) )?(?:compare|comparing|compared|between|of|out of)(?: the)?(?: two)?(?: [a-z]+)?(?= _)"
 )
 
-#: Before a superlative, these say that its noun is what is measured: "has the lowest price".
+#: Before a superlative, these say that its noun is the measure: "has the lowest price".
 _HAVING = frozenset(["has", "have", "had", "having", "with", "of", "at", "for", "by", "got"])
 
 
@@ -491,7 +491,7 @@ _FROM_TO = re.compile(r"\bfrom (?:the )?(?:[a-z]+est )?to (?:the )?(?:[a-z]+est\
 #: Compares two as equal, which no operation does.
 _EQUAL = re.compile(r"\bas (?:many|much) (?:[a-z]+ )?as (?=_)")
 
-#: Words that turn or narrow what a question asks; none of them may be left where they are not read.
+#: Words that turn or narrow a question. None of them may be left where they are not read.
 _TURNING = NEGATIVE | frozenset(
     re.findall(r"\w+", "nor nothing only solely same all every each both always except excluding")
 )

@@ -63,13 +63,13 @@ ASKS_WHICH = re.compile(r"\b(?:which|who|whom|whose|where)\b|\bwhat (?!is|are|wa
 #: Before the noun for all of which something is a share.
 ALL_OF_THEM = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
 
-#: What may be computed from how many of something each thing has.
+#: The measures that may be computed from how many of something each thing has.
 COUNTED = frozenset(["mean", "sum", "max", "min", "range"])
 
 #: Signs that stand for a comma.
 PAUSES = frozenset([":", ";", "-", "–", "—", "."])
 
-#: Reads a question for a list, given by its words; the pattern has a target.
+#: Reads a question for a list, given by its words. The pattern has a target.
 ReadList = Callable[[Sequence[Token]], Pattern]
 
 #: From which confidence a walk is meant whose relation has none of the words.

@@ -438,10 +438,10 @@ def _undirected(way: Way) -> tuple[int, ...]:
     return min(way.labels, way.back)
 
 
-#: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
+#: How much less likely it makes a walk to pass by things that the noun fits better than the things at its end.
 PASSING_COST = 2.0
 
-#: Of how many classes of an entity, the largest first, other members are asked for what it lacks.
+#: Of how many classes of an entity, the largest first, other members are asked for the facts that it lacks.
 MOST_ALIKE = 8
 
 #: How much less likely it makes a walk that the entity from which it should start has no such fact.

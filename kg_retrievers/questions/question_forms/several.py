@@ -29,7 +29,7 @@ from kg_retrievers.questions.question_forms.values import (
 _WH = r"(?:who|whom|whose|what|which|when|where|how)"
 _PREPOSITION = r"(?:(?:in|on|at|for|from|to|by|with|of|under|into|since) )?"
 
-#: Where a further question begins.
+#: The beginning of a further question.
 _FURTHER = re.compile(
     rf"(?:[,;?] )?(?:and|also|plus) (?:also )?(?={_PREPOSITION}{_WH}\b)|[,;?] (?={_PREPOSITION}{_WH}\b)"
 )
@@ -45,7 +45,7 @@ _ITS = re.compile(
     rf"(?:of|for) _ and (?:its|his|her|their) (.+)"
 )
 
-#: Asks how many there are of what was named before.
+#: Asks how many of the things named before there are.
 _COUNTS_ALL = re.compile(r"(?:how many|what number)(?: of (?:each|them|these|those))?(?: (?:are|is|were) .*)?")
 _LISTED = re.compile(r"_ , ((?:(?:the |its )?[a-z][\w'-]*(?: [a-z][\w'-]*){0,2}(?: , and | , | and |$)){2,})")
 _ASKS_PERSON = re.compile(r"\b(?:who|whom)\b")

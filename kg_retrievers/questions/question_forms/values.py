@@ -183,19 +183,19 @@ def standing(tokens: Sequence[Token], part: Sequence[Token], opening: str = "") 
     return [*before, stand_in(" ".join(token.text for token in part) or "it"), *tokens[last:]], len(before)
 
 
-#: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
+#: How much the nearest word of a relation counts, as a cosine, and the share of a class that has a value of it.
 NAME_WEIGHT, SHARE_WEIGHT = 3.0, 1.0
 
 #: The same of an adjective, which says little else: "the heaviest".
 ADJECTIVE_WEIGHT = 8.0
 
-#: The cosine of words with a relation that measures what they ask for.
+#: The cosine of words with a relation that measures the thing they ask for.
 A_MEASURE = 0.8
 
 #: How much less likely a second step makes a value.
 STEP_COST = 2.5
 
-#: What a date of something is called where an adjective alone asks for its age.
+#: The name of a date of something if an adjective alone asks for its age.
 _BEGINNINGS = "born birth founded opened released built started"
 
 

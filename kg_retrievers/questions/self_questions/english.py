@@ -133,7 +133,7 @@ _VERBS = [
     *map(_verb, _WORDS["regular verbs"]),
 ]
 
-#: Every form but the agent; where two verbs share one, as "found", that of the last counts.
+#: Every form but the agent. If two verbs share one, as "found", the form of the last counts.
 _FORMS = {form: verb for verb in _VERBS for form in (verb.base, verb.third, verb.past, verb.participle, verb.gerund)}
 _AGENTS = {verb.agent: verb for verb in _VERBS}
 
@@ -145,7 +145,7 @@ Form = Literal["noun", "noun of", "passive", "verb", "copula"]
 _PREPOSITIONS = frozenset(_WORDS["prepositions"])
 _STATES = frozenset(_WORDS["participles of states"])
 
-#: What stands before a noun; a name such as "lists_no_items" is read as it stands.
+#: Words before a noun. A name such as "lists_no_items" is read as it stands.
 _DETERMINERS = frozenset({"a", "an", "the", "no", "not", "any", "all", "its", "their"})
 
 #: Nouns that look like "starring".
@@ -247,7 +247,7 @@ def _state(words: list[str]) -> RelationWords:
 
 EndKind = Literal["person", "place", "date", "number", "thing", "unknown"]
 
-#: How many ends of a relation are looked at, and the share of them that decides what all are.
+#: How many ends of a relation are looked at, and the share of them that decides the kind of all.
 ENDS_SEEN, SHARE = 200, 0.8
 
 #: Words in the names of types that say that something is a person, or a place.

@@ -130,11 +130,11 @@ def _filling(words: RelationWords, verb: Verb | None, start: Start) -> dict[str,
     }
 
 
-#: What precedes a noun phrase, or what follows it.
+#: The words before or after a noun phrase.
 _FRAMES = ("Name {}.", "Tell me {}.", "Give me {}.", "I am looking for {}.", "{}?", "{}", "Do you know {}?", "Find {}")
 _LISTS = ("List {}.", "Show me {}.", "Name {}.", "I want a list of {}.", "{}", "{}?", "Find {}")
 
-#: What precedes a clause with a question word: "who directed Her".
+#: The words before a clause with a question word: "who directed Her".
 _INDIRECT = ("Tell me {}.", "Can you tell me {}?", "Do you know {}?", "I want to know {}.", "I would like to know {}")
 
 #: How often a question is asked straight, and how often it is typed without capital and mark.

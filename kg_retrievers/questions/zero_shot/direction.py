@@ -65,7 +65,7 @@ _BELOW = frozenset(map(stem_of, WORDS["nouns below"] + WORDS["verbs below"]))
 #: The stems of nouns that are no verbs.
 _NOUNS = (_ABOVE | _BELOW) - frozenset(map(stem_of, WORDS["verbs above"] + WORDS["verbs below"]))
 
-#: Words that end the name of a relation of which the head is what the name says: "subsidiary of".
+#: Words that end the name of a relation in which the head has the role of the name: "subsidiary of".
 _OF = frozenset(["of", "to", "for", "from", "under", "on", "into", "after", "in"])
 
 

@@ -265,13 +265,13 @@ READINGS = 8
 #: How many relations are named as the nearest.
 NEAREST = 3
 
-#: What the confidence is multiplied with if "who" or "where" leads to a date or number.
+#: The factor of the confidence if "who" or "where" leads to a date or number.
 VALUE_FOR_THING = 0.5
 
-#: What the confidence is multiplied with if the question limits its answers by a time or by a value that is left out.
+#: The factor of the confidence if the question limits its answers by a time or by a value that is left out.
 LIMIT_LEFT_OUT = 0.5
 
-#: What the confidence is multiplied with if a walk leads to a value that no word of the question names.
+#: The factor of the confidence if a walk leads to a value that no word of the question names.
 OTHER_VALUE = 0.5
 
 #: The logit of the direction of a claim whose words say it.
@@ -313,7 +313,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         """Take the index; the relations of the graph are read when first needed."""
         super().__init__(index, linker)
         self.scorer, self.encoder = scorer, encoder
-        #: What is added to the logit of the confidence, as labelled questions of the graph tell.
+        #: The addition to the logit of the confidence, by labelled questions of the graph.
         self.trust = 0.0
 
     @property

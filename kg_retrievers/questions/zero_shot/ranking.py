@@ -179,7 +179,7 @@ def walk_features(
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-#: What tells how sure it is that a question asks for some walks, in the order of `Choice.features`.
+#: The features of how sure it is that a question asks for some walks, in the order of `Choice.features`.
 CONFIDENCE_FEATURES = (
     "one", "log probability a step", "log share", "several entities", "log of nothing that fits", "kind",
     "words or ends covered", "meaning", "margin of meaning", "type", "direction", "possession", "said", "measure",
@@ -197,11 +197,11 @@ BEAM_WIDTH = 16
 #: How much less likely than the likeliest walk, as a difference of logarithms, a beginning may be to be followed.
 MARGIN = 8.0
 
-#: How many entities, and how many of their adjacency entries, are looked at to tell where a walk can go on.
+#: How many entities, and how many of their adjacency entries, are looked at to find the ways on of a walk.
 MAX_FRONTIER, MAX_ENTRIES = 2_000, 200_000
 
 #: Up to so many adjacency entries are all looked at for those with a label, and those of up to so many entities one by
-#: one; of more, the entries are found by halving all rows at once.
+#: one. Of more, the entries are found by halving all rows at once.
 SCANNED, FEW = 30_000, 30
 
 

@@ -31,13 +31,13 @@ WIDTH, LAYERS, HEADS = 128, 2, 4
 #: Distances between two tokens, and from a token to the topic, beyond which all are alike.
 NEAR, FAR = 8, 12
 
-#: The longest questions, in tokens; the rest of longer ones is not read. The most hops of a walk.
+#: The longest questions, in tokens. The rest of longer ones is not read. The most hops of a walk.
 MAX_TOKENS, MAX_HOPS = 40, 3
 
-#: What the ends of a step are.
+#: The kinds of ends of a step.
 KINDS = ("", "date", "number")
 
-#: Stand for the entity where a walk starts, and for another one that the question names.
+#: Stand for the entity at the start of a walk, and for another one that the question names.
 TOPIC, OTHER = "[x]", "[y]"
 
 

@@ -33,7 +33,7 @@ from kg_retrievers.questions.words import WORDS, any_of
 from kg_retrievers.questions.zero_shot.direction import Said, relation_says, stem_of
 from kg_retrievers.questions.zero_shot.scorer import KINDS, OTHER, TOPIC, RelationScorer, StepStates
 
-#: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
+#: The words of a question about the kind of its answers, one of `KINDS`. The first in the question counts.
 _ASKS = (
     ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)s?\b|(?<!same )\b(?:date|year)\b")),
     ("number", re.compile(r"\bhow (?!do\b|does\b|did\b|is\b|are\b|was\b|were\b|can\b|old\b)\w+|\bnumber of\b")),
@@ -50,7 +50,7 @@ _BEFORE_NOUNS = frozenset(["which", "what", "list", "name", "give", "show", "fin
 _BETWEEN = frozenset(["the", "me", "all", "other", "of", "any", "some", "names"])
 
 
-#: What stands for an entity that a question does not name.
+#: Words for an entity that a question does not name.
 _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b", re.IGNORECASE)
 
 
@@ -63,7 +63,7 @@ _SHARING = re.compile(rf"\b{any_of('ask for others alike')}\b", re.IGNORECASE)
 _TWICE = re.compile(r"\b(?:grand|great-?)\w+|\b(?:twice|two|three)\b", re.IGNORECASE)
 
 
-#: Words of questions and relations, and units, by what they measure.
+#: Words of questions and relations, and units, by their measure.
 _MEASURED_BY = {
     word: frozenset(name for name, some in WORDS["measures"].items() if word in some)
     for words_of_one in WORDS["measures"].values()
@@ -208,7 +208,7 @@ def asked_noun(question: Sequence[Word]) -> list[Word]:
     return list(takewhile(lambda word: word.telling, after))
 
 
-#: How many adjacency entries of an end are looked at, and how many of the relations found tell what the ends are.
+#: How many adjacency entries of an end are looked at, and how many of the relations found show the kind of the ends.
 ENTRIES_SEEN, RELATIONS_SEEN = 64, 5
 
 #: The share of the ends of a relation that must be of a kind, or of a type, for the relation to have it.
@@ -217,10 +217,10 @@ SHARE = 0.6
 #: Heads and tails of a relation are of one kind where at least this share of the fewer of them are both.
 COMMON_ENTITIES = 0.1
 
-#: Of so many of the fewer ones, where there are more than are kept of a label.
+#: Of so many of the fewer ones, if there are more than are kept of a label.
 COMMON_SEEN = 64
 
-#: Heads and tails of a relation are of one kind where the relations around both have at least this Jaccard index.
+#: Heads and tails of a relation are of one kind if the relations around both have at least this Jaccard index.
 COMMON_RELATIONS = 1 / 3
 
 #: Of how many relations the entities are looked at at once.
@@ -232,10 +232,10 @@ MOST_ENTRIES = 4_096
 #: The share of the facts of a relation that another has turned round, for both to say the same, and the fewest.
 INVERSE, FEWEST = 0.8, 3
 
-#: The greatest nearness of a noun to what entities have.
+#: The greatest nearness of a noun to the things that entities have.
 FURTHER = 0.5
 
-#: How many relations beside say what an end without a type is.
+#: How many relations beside show the kind of an end without a type.
 BESIDE = 2
 
 _DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")

@@ -71,7 +71,7 @@ class StageProgress(BaseCallbackHandler):
             await asyncio.wrap_future(sent)
 
 
-#: What a client shows to its model of the server as a whole.
+#: The text that a client shows to its model about the server as a whole.
 INSTRUCTIONS = (
     "Tools over one knowledge graph; they read and change nothing. Call `ask` with a full question first. If it "
     "refuses, find entities and relations with the other tools, and conclude from facts or from `run_pattern`. "
@@ -138,7 +138,7 @@ class GraphServer(MCPServer[Any]):
         return CallToolResult(content=[text], is_error=message.status == "error")
 
 
-#: Where clients find it.
+#: The path at which clients find it.
 PATH = "/mcp"
 
 #: The most bytes of a request: more than the longest question and seed entities take.

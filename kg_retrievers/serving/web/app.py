@@ -41,7 +41,7 @@ PAGE = {
 #: The paths that need no token: they show nothing of the graph.
 OPEN_PATHS = frozenset((*PAGE, HEALTH_PATH))
 
-#: What a browser may do with what the server sends: nothing of another server, nothing that stands in a text.
+#: The rights of a browser over the server's responses: nothing of another server, nothing that stands in a text.
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

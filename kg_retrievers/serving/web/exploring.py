@@ -67,7 +67,7 @@ def expand(service: GraphService, asked: Expand) -> dict[str, Any]:
 #: The most characters of a line.
 CHARACTERS = 2_000
 
-#: A change in the words of the page, by the name of what is changed, and one that only the server's start can make.
+#: A change in the words of the page, by the name of the changed part, and one that only the server's start can make.
 _WORDS = {
     "k": "show up to {value} pieces of evidence.",
     "min_confidence": "take the likeliest reading, however unsure.",

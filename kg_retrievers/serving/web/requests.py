@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger(__name__)
 #: The most characters of a reason.
 LONGEST_REASON = 2_000
 
-#: The HTTP status of each kind of error; the first that fits.
+#: The HTTP status of each kind of error. The first that fits counts.
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (BusyError, 503),
     (errors.RefusalError, 422),
@@ -49,7 +49,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 #: Said of an error that is a mistake in this package.
 _UNKNOWN = "The server failed at this request."
 
-#: What to do next where an error says nothing of it.
+#: The next step if an error names none.
 NEXT_STEP = "Look at the schema for what the graph holds, and at /api/about for the methods."
 
 

@@ -22,10 +22,10 @@ VECTOR_SIZE = 16
 #: How many attributes `Reading` names one by one.
 SHOWN_ATTRIBUTES = 20
 
-#: The attributes of a node that say what it is called and what it is.
+#: The attributes of a node that hold its name and its types.
 NODE_ATTRIBUTES = ("label", "name", "aliases", "types", "type", "datatype")
 
-#: What was used, and how `Reading` begins to say of which attributes.
+#: The kinds of attributes used, and how `Reading` begins to name the attributes of each.
 _USED = {
     "names and types": "node attributes ",
     "facts from node attributes": "",

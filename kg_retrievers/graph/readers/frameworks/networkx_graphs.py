@@ -103,7 +103,7 @@ def _edges(graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any]) -> Iterator[tuple[Any,
 #: The attributes of an edge that may hold its relation, the first that every edge has.
 RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type", "name")
 
-#: What yEd writes around the states of a group, and how each of them begins and ends.
+#: The text that yEd writes around the states of a group, and how each of them begins and ends.
 _GROUP = re.compile(rb"</?(?:\w+:)?(?:ProxyAutoBoundsNode|Realizers)\b[^>]*>")
 _GROUP_STATE = re.compile(rb"<(/?(?:\w+:)?)GroupNode\b")
 

@@ -35,14 +35,14 @@ _REFERENCES, _VALUES = "http://www.wikidata.org/reference/", "http://www.wikidat
 # "p:P57" leads to a statement node, and "ps:P57" from there to the tail.
 _OF_STATEMENTS = re.compile(re.escape(WIKIDATA_PROPERTIES) + r"(statement/)?(P\d+)")
 
-#: What is left out.
+#: The statements left out.
 _UNSTATED, _OF_TYPES = "statements about triples that the source does not state", "statements about types and names"
 
-#: In how many graphs a fact has what another graph says about it: the product of both may be large.
+#: In how many graphs a fact has the statements of another graph about it: the product of both may be large.
 MOST_GRAPHS = 100
 _IN_MANY_GRAPHS = f"statements about a fact of more than {MOST_GRAPHS} other graphs, in the further ones"
 
-#: Longer numbers are identifiers; those of a million digits would take Python long.
+#: Longer numbers are identifiers. Those of a million digits would take Python long.
 _LONGEST_NUMBER = 64
 
 _READERS: Mapping[str, Callable[[str], Any]] = {

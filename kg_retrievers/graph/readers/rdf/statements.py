@@ -25,7 +25,7 @@ NO_LANGUAGE = ("", "mul", "und", "zxx")
 #: In `languages`: takes every other language.
 ANY = "*"
 
-#: What has names.
+#: The type of things with names.
 Thing = TypeVar("Thing", bound=Hashable)
 
 #: Predicates of labels are fewer.
@@ -134,7 +134,7 @@ class Names(Generic[Thing]):
 
 Kept = Literal["keep", "drop"]
 
-#: What becomes of triples about classes and relations: they describe the others, or they are facts, too.
+#: The use of triples about classes and relations: they describe the others, or they are facts, too.
 Schema = Literal["describe", "keep"]
 
 #: The predicates of labels, best first.
@@ -143,7 +143,7 @@ LABELS = ("rdfs:label", "skos:prefLabel", "schema:name", "sdo:name", "foaf:name"
 #: The predicates of aliases.
 ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
 
-#: The predicates of types; the second one is "instance of" of Wikidata.
+#: The predicates of types. The second one is "instance of" of Wikidata.
 TYPES = ("rdf:type", "wdt:P31")
 
 #: Things of these types are classes, properties and ontologies: they describe relations and types.

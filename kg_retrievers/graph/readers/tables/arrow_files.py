@@ -20,10 +20,10 @@ except ImportError as cause:
 #: How many rows are read at a time.
 BATCH_ROWS = 1 << 18
 
-#: What a row takes in memory at least: three ids.
+#: The memory that a row takes at least: three ids.
 ROW_BYTES = 12
 
-#: What pyarrow raises for a damaged file.
+#: The errors that pyarrow raises for a damaged file.
 _ERRORS = (pyarrow.ArrowException, ValueError, TypeError)
 
 _VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered

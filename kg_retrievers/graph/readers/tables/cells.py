@@ -15,7 +15,7 @@ import numpy as np
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.columns import Array
 
-#: What no text of a graph may hold: NUL and halves of surrogate pairs.
+#: Characters that no text of a graph may hold: NUL and halves of surrogate pairs.
 UNFIT = re.compile("[\0\ud800-\udfff]")
 
 _NOTHING = ("NAType", "NaTType")  # of pandas
