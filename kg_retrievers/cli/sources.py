@@ -68,7 +68,7 @@ class Source:
 
     @property
     def stays(self) -> bool:
-        """Whether the graph stays in its database, as that of a public endpoint always does."""
+        """Whether the graph stays in its database, as the graph of a public endpoint always does."""
         return self.connection != Connection() or loading.is_public(self.place)
 
     @property
@@ -86,7 +86,7 @@ class Source:
         return shlex.join(words)
 
     def check_size(self) -> None:
-        """Check that the graph can be read as a whole, unlike those of public endpoints.
+        """Check that the graph can be read as a whole, unlike graphs of public endpoints.
 
         Raises:
             InvalidArgumentError: If it cannot.
@@ -459,7 +459,7 @@ def loaded_names(names: ServerNames, source: Source) -> About:
 
 
 def check_names(names: ServerNames, database: Executor, source: Source) -> None:
-    """Check that most names in a store are those of entities of a graph, by names in several directions.
+    """Check that most names in a store belong to entities of a graph, by names in several directions.
 
     Raises:
         StaleIndexError: If not.
@@ -508,7 +508,7 @@ def load_models(
 
 
 def read_trained(folders: Sequence[str]) -> tuple[dict[str, loading.SavedModel], loading.SavedModel | None]:
-    """Read the trained models of folders: those of retrievers by their names, and a graph prompt."""
+    """Read the trained models of folders: models of retrievers by their names, and a graph prompt."""
     with status("reading the trained models"):
         models = loading.read_models(folders)
     return models, models.pop(GRAPH_PROMPT.name, None)

@@ -23,7 +23,7 @@ def read_pathquestion(path: str | Path) -> list[Question]:
 
     Names keep their underscores, as in the graph. `triples` is the gold path, which leads to one of the answers.
     `pattern` is the path with all but its first entity unknown, and finds all of them. `kind` is the relation path. The
-    gold answers are those of plain walks, which may revisit an entity.
+    gold answers come from plain walks, which may revisit an entity.
 
     Args:
         path: The file, in UTF-8.

@@ -63,7 +63,7 @@ class Question:
     def hops(self) -> int | None:
         """The number of facts that it joins, by its pattern's triples or its gold triples. None if unknown.
 
-        The gold triples of a question with several answers do not say it: those of a question of one hop are several.
+        The gold triples of a question with several answers do not say it: a question of one hop has several.
         """
         if self.pattern:
             return len(self.pattern.triples)

@@ -27,7 +27,7 @@ def read_webqsp(path: str | Path, split: str | None = None) -> Iterator[GraphQue
     tail], ...]}`. Other keys are ignored. Rows stand in JSON lines, in Parquet as published, or in a folder of Arrow
     files that the package `datasets` saved. The latter two need the extra `arrow`. See `read_each_row`.
 
-    Triples with an empty name are left out. A graph may be empty, as that of one published question is.
+    Triples with an empty name are left out. A graph may be empty, as the graph of one published question is.
 
     Differs from G-Retriever's code: names keep their capitals.
 

@@ -222,7 +222,7 @@ def evaluate(
     """Ask a retriever questions whose answers are known.
 
     The answers proposed are the top group's: of all Documents whose score equals the first one's, such as when a
-    Document holds one of several equally good results. The evidence is that of all Documents, as many as the
+    Document holds one of several equally good results. The evidence comes from all Documents, as many as the
     retriever's `k`. If the retriever proposes no answers (`proposes_answers`), the figures that compare answers are
     None.
 

@@ -107,7 +107,7 @@ def _entities_of(index: GraphIndex, node: Known) -> Array:
 def patterns_around(pattern: Pattern) -> list[Pattern]:
     """Return the plain patterns of the facts that an operation about whole entities looks at.
 
-    Of "connect" they are chains, the shortest first: those of the first length that is found are all that it needs.
+    Of "connect" they are chains, the shortest first. The chains of the first length found are all that it needs.
 
     Example:
         >>> [one.to_dict()["triples"] for one in patterns_around(Pattern.of(alone=["Her"], operation="describe"))]

@@ -55,7 +55,7 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
     A reader takes its names from the graph, so a list of matches by one of the `READERS` is not checked.
 
     A name counts as one of the graph if it shares as many letters with a name of the graph as a misspelt one does, and
-    all digits, or if it is short for one. The distance of embeddings tells little: within .9, 56 % of names of MetaQA
+    all digits, or if it is short for one. The distance of embeddings says little: within .9, 56 % of names of MetaQA
     have another name, and 3 % have one with so many equal letters (`benchmarks/known_texts.py`).
 
     Args:

@@ -1,6 +1,6 @@
 """The attributes of facts that a pattern asks for, or limits by conditions.
 
-Their values are unknowns of the pattern without an entity. `ValueIds` gives them ids behind those of the entities, so
+Their values are unknowns of the pattern without an entity. `ValueIds` gives them ids behind the ids of the entities, so
 that the rows of bindings and `operation_result` hold both alike.
 """
 

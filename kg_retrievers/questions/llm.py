@@ -163,8 +163,8 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     """Asks a language model for the pattern (SimGRAG, section 4.1), and once more where its reply cannot be used.
 
     It cannot be used if it is unreadable, leaves nothing open or copies an example (see `check_meant`), names things
-    that the graph lacks (see `check_known_texts`), or fits nothing in the graph. Then the model is told so, with the
-    nearest names of the graph. A model with structured output is asked for it.
+    that the graph lacks (see `check_known_texts`), or fits nothing in the graph. Then a message says so to the model,
+    with the nearest names of the graph. A model with structured output is asked for it.
 
     The model sees the part of the schema that is near the question: see `schema_lines`. Of the user's examples, the
     nearest to the question are shown, the nearest last. Our own `EXAMPLES` come before them as far as there is room.

@@ -43,8 +43,8 @@ def pattern_part(
 ) -> GraphIndex:
     """Fetch the facts around the known nodes of a pattern, as far as it goes. A graph in memory is its own part.
 
-    If the part with all relations is too large, it is narrowed to those of the pattern, and then to the facts whose
-    attributes may satisfy its conditions.
+    If the part with all relations is too large, it is narrowed to the relations of the pattern, and then to the facts
+    whose attributes may satisfy its conditions.
 
     Args:
         index: The index of the graph.

@@ -260,7 +260,7 @@ class PatternJoin:
     def bindings(self, wanted: Sequence[str], distinct: Distinct, *, facts: bool = False) -> Array:
         """Return the joint bindings of some unknowns, by name: int64 (rows, wanted), each row once.
 
-        `truncated` tells afterwards whether a limit ended the search.
+        `truncated` says afterwards whether a limit ended the search.
 
         Args:
             wanted: The names of the unknowns.

@@ -1,8 +1,8 @@
 """The prompts that ask for a pattern, the form of a reply, and the reply's parser.
 
-The task is that of "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented
-Generation" (Cai et al., Findings of ACL 2025, arXiv:2412.15272), section 4 and tables 10 and 12. The words and the
-worked examples are our own.
+The task comes from "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented Generation"
+(Cai et al., Findings of ACL 2025, arXiv:2412.15272), section 4 and tables 10 and 12. The words and the worked examples
+are our own.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def parse_pattern(reply: str) -> Pattern:
     - A text in quotes of its own, as in `"\"Unknown\""`, is a name whatever it says.
     - Everything else is a name.
 
-    "conditions", "absent" and "operation" stand beside the triples. A pattern in which they do not fit is refused.
+    "conditions", "absent" and "operation" stand next to the triples. A pattern in which they do not fit is refused.
 
     A target that is not mentioned is the unknown node, if there is exactly one. A target that is null or names no
     unknown node is None. Time and memory are linear in the length of the reply, of which the first `MAX_REPLY`

@@ -143,7 +143,7 @@ class GraphService:
         )
 
     def schema(self) -> SchemaSummary:
-        """Return the relations and types of the graph, those with most facts first."""
+        """Return the relations and types of the graph, the ones with the most facts first."""
         return fit(schema_of(self.index, self.methods), DEFAULT_TOKENS)
 
     def neighbors(self, entity: str, *, limit: int = 50) -> Neighbors:

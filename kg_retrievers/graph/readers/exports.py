@@ -91,8 +91,8 @@ class _Header(NamedTuple):
 def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: GraphBuilder) -> None:
     """Add the nodes and relationships of one or more files.
 
-    A file without a header has that of another file: of "nodes-header.csv" for "nodes.csv" and "nodes-1.csv", of
-    "nodes.csv" for "nodes-1.csv", or of "header.csv" for all.
+    A file without a header takes the header of another file: of "nodes-header.csv" for "nodes.csv" and "nodes-1.csv",
+    of "nodes.csv" for "nodes-1.csv", or of "header.csv" for all.
 
     The key of a node is its id, behind the name of its group where ids have one: "Film:7". "label", "name" or "title"
     is its label, the labels of Neo4j are its types, and other properties are facts, by `attributes`. Properties of

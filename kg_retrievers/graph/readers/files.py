@@ -209,7 +209,7 @@ def read_graph_rows(
     format: GraphFormat | None = None,
     **options: Any,
 ) -> GraphBuilder:
-    """Read a graph from a file, or from a folder of those formats that are folders.
+    """Read a graph from a file, or from a folder if its format is a folder.
 
     - "tsv": `head<TAB>relation<TAB>tail`, with quotes as in RFC 4180 if all of the file is so written.
     - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.

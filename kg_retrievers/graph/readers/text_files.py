@@ -80,7 +80,7 @@ class FileOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options that differ from their defaults, but for those of errors and limits."""
+        """The options that differ from their defaults, except options of errors and limits."""
         default, values = FileOptions(), {name: getattr(self, name) for name in _OPTIONS}
         given = {name: value for name, value in values.items() if value != getattr(default, name)}
         return {name: [*value] if name in ("columns", "facts") else value for name, value in given.items()}

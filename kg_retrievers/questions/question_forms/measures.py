@@ -103,7 +103,7 @@ class Things:
 
     @property
     def confidence(self) -> float:
-        """How likely the things are those that are meant."""
+        """How likely the things are the ones meant."""
         return 1.0 if self.pattern is None else self.pattern.confidence or 0.0
 
 
@@ -507,7 +507,7 @@ def trimmed(tokens: Sequence[Token]) -> list[Token]:
 
 
 def split_clause(clause: list[Token]) -> tuple[list[Token], list[Token]]:
-    """Return the clause of all things and that of a part of them, as of "in Norway that are older than 10 years".
+    """Return the clause of all things and the clause of a part of them, as of "in Norway that are older than 10 years".
 
     Raises:
         UnreadError: If the clause limits the things twice and does not say which of both is for all of them.

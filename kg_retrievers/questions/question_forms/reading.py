@@ -854,7 +854,7 @@ def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int
 
 
 def before_slot(tokens: Sequence[Token]) -> list[Token]:
-    """Return the words before the last entity, but those of function right before it."""
+    """Return the words before the last entity, except the words of function right before it."""
     last = max((at for at, token in enumerate(tokens) if token.slot), default=len(tokens))
     kept = list(tokens[:last])
     while kept and not kept[-1].telling and len(kept) > 1:

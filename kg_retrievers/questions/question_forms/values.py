@@ -297,7 +297,7 @@ class WalkFinder:
         return [self.graph.names[int(self.graph.labels[end])] for end in found.tolist()]
 
     def meets(self, others: WalkFinder, way: Way) -> bool:
-        """Whether a walk from things of another kind leads to those of this one, as far as kinds are known."""
+        """Whether a walk from things of another kind leads to things of this kind, as far as kinds are known."""
         if self._kind is None or others._kind is None:
             return True
         return bool(np.isin(self.reached(spread(others._kind, MEMBERS), way.labels), self._kind).any())

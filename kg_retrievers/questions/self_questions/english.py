@@ -177,7 +177,7 @@ def read_relation(name: str) -> RelationWords:
     """Read the name of a relation.
 
     A noun is taken for the tail's role to the head, as in most graphs: "Ann parent Bob" says that Bob is Ann's parent.
-    The rules are those of English. In another language every name is a noun.
+    The rules are for English. In another language every name is a noun.
 
     Example:
         >>> read_relation("directed_by").form, read_relation("http://example.org/birthPlace").words

@@ -399,7 +399,7 @@ class LackedStep(NamedTuple):
 def lacked_labels(steps: GraphSteps, own: Array) -> Array:
     """Return the labels that an entity lacks and others have that share one of its own, ascending.
 
-    A label of its own the other way round is none of them: whether it is meant is told by `compare_directions`.
+    A label of its own the other way round does not count: `compare_directions` says whether it is meant.
 
     Args:
         steps: The steps of the graph.

@@ -387,7 +387,7 @@ def is_mutual(name: str) -> bool:
 
 
 def relation_words(name: str) -> tuple[str, str]:
-    """Return the words of a relation, and of the type of its subjects where its name tells it, as Freebase's do.
+    """Return the words of a relation, and of the type of its subjects if its name says it, as Freebase's do.
 
     Example:
         >>> relation_words("directed_by"), relation_words("/people/person/place_of_birth")

@@ -54,7 +54,7 @@ NEXT_STEP = "Look at the schema for what the graph holds, and at /api/about for 
 
 
 class RequestError(KGRetrieversError):
-    """A request cannot be read. `status` is that of HTTP."""
+    """A request cannot be read. `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str, next_step: str) -> None:
         """Keep the status beside the message and what to do next."""

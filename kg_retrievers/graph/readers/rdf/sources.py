@@ -393,7 +393,7 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
 
 
 def given_options(options: RdfOptions, prefixes: Prefixes) -> dict[str, Any]:
-    """Return the options that differ from their defaults, except errors and limits, with predicates as IRIs."""
+    """Return the options that differ from their defaults, except options of errors and limits. Predicates are IRIs."""
     default, given = RdfOptions(), {}
     for name in ("languages", "literals", "schema", "blank_nodes", "base_iri"):
         if getattr(options, name) != getattr(default, name):
