@@ -34,7 +34,7 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 #: The exit code if there is no evidence, or if it proposes no answer since the question is not understood surely.
 NO_ANSWER = 1
 
-#: What to do about an unsure question, on the shell.
+#: The next step for an unsure question, on the shell.
 UNSURE_HINT = "The facts below may hold the answer. Rephrase it, or give --examples or --llm."
 
 #: The text above the explanation of evidence that is refused, and in place of an explanation.
@@ -142,7 +142,7 @@ class _Found:
 
     @property
     def why(self) -> str:
-        """Why evidence proposes no answer; empty if it does, or if its method never does."""
+        """Why evidence proposes no answer, or empty if it does, or if its method never does."""
         from kg_retrievers.core.documents import why_unsure  # loads numpy, which the help does not need
 
         return why_unsure(self.documents)

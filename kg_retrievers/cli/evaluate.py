@@ -48,7 +48,7 @@ Output = Annotated[str | None, option("FILE", "Write the figures as JSON.", pars
 
 @dataclass(frozen=True)
 class MeasuredWith:
-    """What a measurement counts, and what methods get in it."""
+    """The parts that a measurement counts, and the settings that methods get in it."""
 
     unanswerable: Annotated[int | None, option("N", "Add questions without an answer.", min=1)] = None
     topic: Annotated[

@@ -1,4 +1,4 @@
-"""The command `info`: what was understood of a graph, and what is in it."""
+"""The command `info`: how a graph was understood, and its contents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def info(
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
     as_json: options.Json = False,
 ) -> int:
-    """Show what was understood of a graph, and what is in it.
+    """Show how a graph was understood, and its contents.
 
     Example: kg-retrievers info films.csv --columns film,property,value
     """

@@ -1,4 +1,4 @@
-"""The options that several commands share, in groups, and what each may be.
+"""The options that several commands share, in groups, and their possible values.
 
 A group is a dataclass. A command that takes one has its fields as options.
 """
@@ -108,7 +108,7 @@ def vectors_place(text: str) -> str:
 
 
 def embeddings_name(text: str) -> str:
-    """Take the name of embeddings; the folder of a local model becomes absolute."""
+    """Take the name of embeddings. The folder of a local model becomes absolute."""
     kind, _, model = text.partition(":")
     if text not in (STATIC, HASHED) and not (kind and model):
         raise typer.BadParameter(
@@ -150,7 +150,7 @@ def new_file(text: str) -> str:
 
 
 def open_workers(name: str | None) -> AbstractContextManager[WorkersOfBulk | None]:
-    """Return the workers that `--workers` names, which the end of a `with` block ends; None for this process alone.
+    """Return the workers that `--workers` names, or None for this process alone. The end of a `with` block ends them.
 
     Raises:
         MissingExtraError: If Ray is needed and not installed.
@@ -302,7 +302,7 @@ class Reading:
 
     @property
     def keys(self) -> dict[str, str]:
-        """The property that names a node, by label; of all labels by the empty text.
+        """The property that names a node, by label. The empty text stands for all labels.
 
         Raises:
             InvalidArgumentError: If a text is no property, or there is one for all labels and one for some.
@@ -328,7 +328,7 @@ class Reading:
         return {name: value for name, value in given.items() if value is not None}
 
     def view_of(self, whole: Whole) -> Whole:
-        """Return the view of a graph or index that the options describe; the whole without them.
+        """Return the view of a graph or index that the options describe, or the whole without them.
 
         Raises:
             InvalidArgumentError: If there is no such view.
@@ -363,7 +363,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Given:
-    """What a method gets beside the graph."""
+    """The things that a method gets in addition to the graph."""
 
     llm: Llm = None
     examples: Annotated[str | None, option("FILE", f"For {USE_EXAMPLES}.")] = None
@@ -400,7 +400,7 @@ class QuestionSet:
         )
 
     def read_part(self, path: str, split: str) -> list[Question]:
-        """Read a file, or this split of a folder; PathQuestion has no splits."""
+        """Read a file, or this split of a folder. PathQuestion has no splits."""
         return self.read(path, split if Path(path).is_dir() and self.format != "pathquestion" else None)
 
     def check_graph(self, reading: Reading, others: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from kg_retrievers.serving.loading import choose_method, load_llm, read_models
 if TYPE_CHECKING:
     from kg_retrievers.serving.service import GraphService
 
-#: Where the servers listen by default.
+#: The addresses on which the servers listen by default.
 HOST, PAGE_PORT, MCP_PORT = "127.0.0.1", 8000, 8765
 
 _SERVER = "The server"
@@ -31,7 +31,7 @@ _SERVER = "The server"
 
 @dataclass(frozen=True)
 class Listening:
-    """Where a server listens, and who may ask it."""
+    """The address of a server, and who may ask it."""
 
     host: Annotated[str | None, option("ADDRESS", f"Default: {HOST}. Another one takes a token.", panel=_SERVER)] = None
     port: Annotated[

@@ -1,4 +1,4 @@
-"""The commands, and what happens around each: mistakes on one line, interruptions, and the end of the output."""
+"""The commands, and the steps around each: mistakes on one line, interruptions, and the end of the output."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ app = typer.Typer(cls=_Commands, add_completion=False, rich_markup_mode="rich")
 
 
 def make_command(name: str, function: Command) -> Any:
-    """Return what parses the options of a command and runs it."""
+    """Return a command that parses its options and runs it."""
     one = typer.Typer(add_completion=False, rich_markup_mode="rich")
     one.command(name)(_with_single_options(function))
     return typer.main.get_command(one)

@@ -1,4 +1,4 @@
-"""What a person is shown: tables on stdout, notes on stderr."""
+"""The output for a person: tables on stdout, notes on stderr."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PATTERN_SOURCES = {
     "llm": "by a language model",
 }
 
-#: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
+#: The most rows of a table, and the most characters of a text, that are shown to a person. `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 
 #: The most further facts that are shown below an answer.
@@ -42,7 +42,7 @@ FURTHER_SHOWN = 5
 def summary(
     question: str, answer: str | None, documents: list[Document], unsupported: Sequence[str] = ()
 ) -> RenderableType:
-    """Lay out the answer to a question, if there is one, which names no fact holds, and what led to it."""
+    """Lay out the answer to a question, if there is one, its unsupported names, and the evidence for it."""
     # These load numpy, which the help does not need.
     from kg_retrievers.core.documents import tell_ambiguous_names, tell_readings
 
@@ -76,7 +76,7 @@ def _made(source: str) -> str:
 
 
 def evidence(document: Document) -> RenderableType:
-    """Lay out the triples of a document, or its paths where that is its style; without any, what it gives."""
+    """Lay out the triples of a document, its paths if that is its style, or its result if it has none."""
     from kg_retrievers.core.documents import tell_result  # loads numpy, which the help does not need
 
     triples = _named_triples(document)
@@ -195,7 +195,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def show_comparison(found: Comparison) -> None:
-    """Print runs side by side, and what went wrong in each."""
+    """Print runs side by side, and the mistakes in each."""
     rows = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     for position, head in enumerate(found.columns):
         rows.add_column(head.replace(" ", "\n"), justify="right" if position else "left")
@@ -208,7 +208,7 @@ def show_comparison(found: Comparison) -> None:
 
 
 def show(*parts: RenderableType, wide: bool = False) -> None:
-    """Print on stdout: in the width and colours of a terminal, unless it is to be wide; else plain, a row a line."""
+    """Print on stdout in a terminal's width and colours, or one row per line if `wide` or without a terminal."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     width = None if is_terminal and not wide else 10_000
     console = Console(width=width, markup=False, highlight=False, emoji=False)
@@ -223,7 +223,7 @@ def note(text: str) -> None:
 
 
 def message(error: Exception) -> str:
-    """Return one line about an error, with what to do next on the shell."""
+    """Return one line about an error, with the next step on the shell."""
     if isinstance(error, KGRetrieversError):
         return _one_line(error.on_shell)
     if isinstance(error, OSError) and error.filename is not None:
@@ -244,10 +244,10 @@ def _line(text: str) -> str:
 
 
 def on_terminal() -> bool:
-    """Tell whether notes go to a terminal, which shows what is going on."""
+    """Tell whether notes go to a terminal, which shows the state of work."""
     return Console(stderr=True).is_terminal
 
 
 def status(what: str) -> Status:
-    """Show on a terminal what is going on."""
+    """Show the state of work on a terminal."""
     return Console(stderr=True).status(Text(f"{what} ..."), spinner="line")

@@ -68,7 +68,7 @@ class Source:
 
     @property
     def stays(self) -> bool:
-        """Whether the graph stays in its database, as that of a public endpoint always does."""
+        """Whether the graph stays in its database, as the graph of a public endpoint always does."""
         return self.connection != Connection() or loading.is_public(self.place)
 
     @property
@@ -86,7 +86,7 @@ class Source:
         return shlex.join(words)
 
     def check_size(self) -> None:
-        """Check that the graph can be read as a whole, unlike those of public endpoints.
+        """Check that the graph can be read as a whole, unlike graphs of public endpoints.
 
         Raises:
             InvalidArgumentError: If it cannot.
@@ -342,7 +342,7 @@ def open_database(where: str, source: Source) -> Executor:
 
 
 def query_place(source: Source, database: str | None) -> str | None:
-    """Return the URI or file of the database for queries; None stands for a database in memory, as of each view."""
+    """Return the URI or file of the database for queries. None stands for a database in memory, as for each view."""
     if source.reading.view_arguments:
         return None
     return source.place if database is None and loading.is_database(source.place) else database
@@ -350,7 +350,7 @@ def query_place(source: Source, database: str | None) -> str | None:
 
 @contextmanager
 def query_database(source: Source, database: str | None, index: GraphIndex) -> Iterator[Callable[[], Executor]]:
-    """Give a function that opens the database for queries, or makes it from the graph; close it at the end.
+    """Give a function that opens the database for queries, or makes it from the graph. Close it at the end.
 
     Args:
         source: The graph.
@@ -445,7 +445,7 @@ def open_names(source: Source, embeddings: Embeddings, *, create: bool = False) 
 
 
 def loaded_names(names: ServerNames, source: Source) -> About:
-    """Return what a store says of its names.
+    """Return a store's description of its names.
 
     Raises:
         StaleIndexError: If it holds none, or those of other embeddings.
@@ -459,7 +459,7 @@ def loaded_names(names: ServerNames, source: Source) -> About:
 
 
 def check_names(names: ServerNames, database: Executor, source: Source) -> None:
-    """Check that most names in a store are those of entities of a graph, by names in several directions.
+    """Check that most names in a store belong to entities of a graph, by names in several directions.
 
     Raises:
         StaleIndexError: If not.
@@ -508,7 +508,7 @@ def load_models(
 
 
 def read_trained(folders: Sequence[str]) -> tuple[dict[str, loading.SavedModel], loading.SavedModel | None]:
-    """Read the trained models of folders: those of retrievers by their names, and a graph prompt."""
+    """Read the trained models of folders: models of retrievers by their names, and a graph prompt."""
     with status("reading the trained models"):
         models = loading.read_models(folders)
     return models, models.pop(GRAPH_PROMPT.name, None)

@@ -17,12 +17,12 @@ from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph import Pattern, Triple
 from kg_retrievers.graph.validation import reasons
 
-#: A key, a name or a value; a number is taken as its text.
+#: A key, a name or a value. A number is taken as its text.
 Name = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
 class Row(TypedDict, total=False):
-    """What a row may hold."""
+    """The contents of a row."""
 
     question: Required[str]
     seed_entities: list[Name] | None
@@ -37,7 +37,7 @@ class Row(TypedDict, total=False):
 
 _ROWS = TypeAdapter(Row)
 
-#: What a file of questions looks like, for whoever gives another one, as a graph.
+#: The form of a file of questions, for someone who gives another one, as a graph.
 WANTED = """Each line is an object such as {"question": "Who directed Her?", "answers": ["Spike Jonze"]}."""
 
 #: How like a key must be to one that the row lacks, in [0, 1], to be taken for a misspelling of it.
@@ -47,13 +47,13 @@ MISSPELT = 0.8
 def read_questions(path: str | Path) -> list[Question]:
     """Read what `write_questions` wrote, or a person labelled.
 
-    The file holds one row a line, or one JSON array of rows. Answers and seed entities are keys, names or values: see
-    `with_keys`, which what measures or learns from questions matches them by.
+    The file holds one row a line, or one JSON array of rows. Answers and seed entities are keys, names or values.
+    Code that measures or learns from questions matches them by `with_keys`.
 
     A row is `{"question": text, "seed_entities": [key, ...], "answers": [key, ...], "pattern": {...}, "target": name,
     "triples": [[head, relation, tail], ...], "kind": text, "answerable": false, "value": 6}`. Only "question" is
-    required; "target" may stand inside of the pattern or beside it; a question is answerable unless the row says
-    otherwise. Other keys and blank lines are ignored; but a key that resembles one that the row lacks, as "answer", is
+    required. "target" may stand inside of the pattern or beside it. A question is answerable unless the row says
+    otherwise. Other keys and blank lines are ignored. But a key that resembles one that the row lacks, as "answer", is
     an error.
 
     Args:

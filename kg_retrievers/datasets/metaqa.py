@@ -14,7 +14,7 @@ from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 
-#: The relation in `kb.txt` from a movie, always its head, to what a question type calls by this word.
+#: The relation in `kb.txt` from a movie, always its head, to the thing that a question type calls by this word.
 RELATIONS = {
     "director": "directed_by",
     "writer": "written_by",
@@ -35,8 +35,8 @@ _ROW = re.compile(r"([^\[\]\t]*)\[([^\[\]\t]+)\]([^\[\]\t]*)\t([^\t|][^\t]*)")
 def read_metaqa(folder: str | Path, hop: int, split: str = "dev", *, paraphrases: bool = False) -> list[Question]:
     """Read the questions of one hop and split, in the published layout.
 
-    The question types, if present, give `kind` and `pattern`, with the relations of `kb.txt` in stored direction.
-    Gold answers of several hops never hold the topic; the pattern leaves it to the matcher to exclude it.
+    The question types, if present, give `kind` and `pattern`, with the relations of `kb.txt` in stored direction. Gold
+    answers of several hops never hold the topic. The pattern leaves it to the matcher to exclude it.
 
     Args:
         folder: The folder that holds `1-hop`, `2-hop` and `3-hop`.

@@ -21,9 +21,9 @@ _ROW = re.compile(r"([^\t]+)\t[^\t(]+\(([^\t/][^\t]*)\)\t([^\t]+)#<end>#[^\t#]+"
 def read_pathquestion(path: str | Path) -> list[Question]:
     """Read a published file of questions, such as `PQ-2H.txt`.
 
-    Names keep their underscores, as in the graph. `triples` is the gold path, which leads to one of the answers;
-    `pattern` is the path with all but its first entity unknown, and finds all of them; `kind` is the relation path.
-    The gold answers are those of plain walks, which may revisit an entity.
+    Names keep their underscores, as in the graph. `triples` is the gold path, which leads to one of the answers.
+    `pattern` is the path with all but its first entity unknown, and finds all of them. `kind` is the relation path. The
+    gold answers come from plain walks, which may revisit an entity.
 
     Args:
         path: The file, in UTF-8.

@@ -20,7 +20,7 @@ QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq"]
 #: The hops of the published sets.
 METAQA_HOPS, PATHQUESTION_HOPS = (1, 2, 3), (2, 3)
 
-#: What stands at the end of a split of MetaQA's paraphrases, as in the names of their files: "dev_ntm".
+#: The end of a split of MetaQA's paraphrases, as in the names of their files: "dev_ntm".
 PARAPHRASES = "_ntm"
 
 _WHO = "read_question_set"
@@ -129,7 +129,7 @@ def _drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Questio
 
 
 def draw_questions(questions: Iterable[Question], limit: int | None, seed: int) -> list[Question]:
-    """Return at most so many questions, drawn at random and left in their order; no more are kept in memory."""
+    """Return at most so many questions, drawn at random, in their order. No more are kept in memory."""
     random = Random(seed)
     kept: list[tuple[int, Question]] = []
     for position, question in enumerate(questions):

@@ -11,7 +11,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, Questions
 
 T = TypeVar("T")
 
-#: What is wanted of a file that is neither Parquet nor Arrow.
+#: The wanted form of a file that is neither Parquet nor Arrow.
 _WANTED = "wanted JSON lines, one object a line"
 
 #: How many rows of Parquet and Arrow files are turned into Python objects at a time: each may hold a graph.
@@ -20,12 +20,12 @@ ROWS_AT_ONCE = 16
 #: Names of one split in different sets.
 _SAME_SPLIT = ("validation", "dev", "val")
 
-#: The suffixes that are read, each with the name of the format; other suffixes are read as JSON lines.
+#: The suffixes that are read, each with the name of the format. Other suffixes are read as JSON lines.
 _ARROW = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
 
 def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T]) -> Iterator[T]:
-    """Yield what is read of each row, one after the other: graphs fill gigabytes.
+    """Yield the result of each row, one after the other: graphs fill gigabytes.
 
     Args:
         path: A file of JSON lines, Parquet or Arrow IPC; or a folder: one that `save_to_disk` of the package `datasets`
@@ -53,7 +53,7 @@ def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T])
 
 
 def split_files(home: Path, split: str | None) -> list[Path]:
-    """Return the files of a split, in order; see `read_each_row`."""
+    """Return the files of a split, in order (see `read_each_row`)."""
     if not home.is_dir():
         if split is not None:
             raise InvalidArgumentError(f"{home} is no folder, so it has no split {split!r}. Leave it out.")

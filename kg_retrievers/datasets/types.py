@@ -14,7 +14,7 @@ from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its labels; everything but the text may be absent.
+    """A question with its labels. Everything but the text may be absent.
 
     Args:
         text: The question as a person would type it.
@@ -61,16 +61,16 @@ class Question:
 
     @property
     def hops(self) -> int | None:
-        """The number of facts that it joins: the triples of its pattern, else its gold triples; None if unknown.
+        """The number of facts that it joins, by its pattern's triples or its gold triples. None if unknown.
 
-        The gold triples of a question with several answers do not say it: those of a question of one hop are several.
+        The gold triples of a question with several answers do not say it: a question of one hop has several.
         """
         if self.pattern:
             return len(self.pattern.triples)
         return (len(self.triples) or None) if len(self.answers) < 2 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row that `write_questions` writes; what is absent is left out, and so is a true `answerable`."""
+        """Return the row that `write_questions` writes, without absent values and a true `answerable`."""
         row: dict[str, Any] = {
             "question": self.text,
             "seed_entities": list(self.seed_entities),
@@ -86,7 +86,7 @@ class Question:
 
 @dataclass(frozen=True)
 class GraphQuestion(Question):
-    """A question about a graph of its own; its answers are texts, and not always keys of entities.
+    """A question about a graph of its own. Its answers are texts, and not always keys of entities.
 
     `write_questions` writes it without its graph. So are those of the GraphQA benchmark: He et al., "G-Retriever:
     Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering", NeurIPS 2024,
@@ -112,8 +112,8 @@ class GraphQuestion(Question):
     def with_keys(self) -> Self:
         """Return the question with keys of its graph in place of names.
 
-        A name stands for all entities that bear it. An answer in words, or that the graph does not hold, stays; a seed
-        entity that it does not hold is left out where others are there.
+        A name stands for all entities that bear it. An answer in words, or that the graph does not hold, stays. A seed
+        entity that the graph does not hold is left out if there are others.
 
         Example:
             >>> graph = KnowledgeGraph.from_triples([("Q1", "capital", "Q2")], labels={"Q2": "Rome"})
@@ -151,7 +151,7 @@ def join_graphs(questions: Iterable[Question]) -> KnowledgeGraph:
 
 
 def check_questions(questions: Any, who: str) -> None:
-    """Check that what was given is a list of questions.
+    """Check that the given value is a list of questions.
 
     Args:
         questions: The value that was given.

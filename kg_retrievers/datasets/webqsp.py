@@ -2,7 +2,7 @@
 
 Yih, Richardson, Meek, Chang, Suh: The Value of Semantic Parse Labeling for Knowledge Base Question Answering. ACL 2016.
 Layout: Luo, Li, Haffari, Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model Reasoning. ICLR
-2024. arXiv:2310.01061. Data: https://huggingface.co/datasets/rmanluo/RoG-webqsp; RoG-cwq has the same layout.
+2024. arXiv:2310.01061. Data: https://huggingface.co/datasets/rmanluo/RoG-webqsp. RoG-cwq has the same layout.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def read_webqsp(path: str | Path, split: str | None = None) -> Iterator[GraphQue
     """Yield the questions of a split, one after the other: its graphs fill gigabytes. RoG's CWQ is read alike.
 
     A row is `{"id": text, "question": text, "answer": [text, ...], "q_entity": [key, ...], "graph": [[head, relation,
-    tail], ...]}`; other keys are ignored. Rows stand in JSON lines, in Parquet as published, or in a folder of Arrow
-    files that the package `datasets` saved; the latter two need the extra `arrow`. See `read_each_row`.
+    tail], ...]}`. Other keys are ignored. Rows stand in JSON lines, in Parquet as published, or in a folder of Arrow
+    files that the package `datasets` saved. The latter two need the extra `arrow`. See `read_each_row`.
 
-    Triples with an empty name are left out. A graph may be empty, as that of one published question is.
+    Triples with an empty name are left out. A graph may be empty, as the graph of one published question is.
 
     Differs from G-Retriever's code: names keep their capitals.
 
@@ -45,7 +45,7 @@ def read_webqsp(path: str | Path, split: str | None = None) -> Iterator[GraphQue
 
 
 class Row(TypedDict):
-    """What a row must hold."""
+    """The required contents of a row."""
 
     id: str
     question: str

@@ -1,4 +1,4 @@
-"""How well a retriever answers questions: figures, intervals, comparisons; and scores of predictions made elsewhere."""
+"""How well a retriever answers questions: figures, intervals, comparisons. And scores of predictions made elsewhere."""
 
 from kg_retrievers.evaluation.comparison import Comparison as Comparison
 from kg_retrievers.evaluation.comparison import compare as compare

@@ -1,4 +1,4 @@
-"""Runs side by side: one table, and in words what went wrong."""
+"""Runs side by side: one table, and the mistakes in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 
-#: The columns of the table, and the figures they show; `n` is the number of questions behind those of answers.
+#: The columns of the table, and the figures they show. `n` is the number of questions behind the figures of answers.
 COLUMNS = {
     "n": "compared",
     "asked": "questions",
@@ -37,7 +37,7 @@ COLUMNS = {
     "ms p95": "latency_ms_p95",
 }
 
-#: The columns that are left out where they are 0 throughout.
+#: The columns that are left out if they are 0 throughout.
 SHOWN_IF_ANY = ("errors", "LLM calls")
 
 #: How the names of figures end that are no shares.
@@ -49,7 +49,7 @@ NAMES_SHOWN = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs over the same questions side by side; shows as Markdown.
+    """Runs over the same questions side by side, shown as Markdown.
 
     Attributes:
         columns: The heads of the table.
@@ -79,10 +79,10 @@ class Comparison:
 def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hops") -> Comparison:
     """Put runs over the same questions side by side.
 
-    Figures that no run has are left out of the table, and so are errors and calls where there are none. `n` counts the
-    questions with gold answers, from which the figures of answers are; `asked` all questions, shown where there are
-    more: the size of the evidence, the cost and the errors are of these. Behind `hit` stands half the width of its
-    95 % interval; `Report.intervals` has both ends, and those of other figures.
+    The table leaves out figures that no run has, and errors and calls if there are none. `n` counts the questions with
+    gold answers, on which the figures of answers rest. `asked` counts all questions, and is shown if there are more:
+    the size of the evidence, the cost and the errors rest on all. Behind `hit` stands half the width of its 95 %
+    interval. `Report.intervals` has both ends, and the intervals of other figures.
 
     Args:
         reports: The runs; each has a `method` of its own.

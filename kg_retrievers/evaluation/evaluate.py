@@ -125,7 +125,7 @@ class Asker:
                     break
 
     def record(self, id: str, question: Question) -> Record:
-        """Ask a question and measure; the clock runs once the question's graph is indexed."""
+        """Ask a question and measure. The clock runs once the question's graph is indexed."""
         retriever = self._over_graph_of(question)
         cost, trace = CostCounter(), _PatternTrace()
         config: RunnableConfig = {"callbacks": [cost, trace]}
@@ -221,26 +221,27 @@ def evaluate(
 ) -> Report:
     """Ask a retriever questions whose answers are known.
 
-    The answers proposed are those of the top group: of all Documents whose score equals that of the first, as where a
-    Document holds one of several equally good results. The evidence is that of all Documents, as many as the
-    retriever's `k`. Where the retriever proposes no answers (`proposes_answers`), what compares answers is None.
+    The answers proposed are the top group's: of all Documents whose score equals the first one's, such as when a
+    Document holds one of several equally good results. The evidence comes from all Documents, as many as the
+    retriever's `k`. If the retriever proposes no answers (`proposes_answers`), the figures that compare answers are
+    None.
 
     A question is refused if there is no Document, or only evidence that proposes no answer since the question is not
-    understood surely, or, with an answerer, if its reply holds no answers. A reply
-    that is a text is read by the retriever's `parse_answers`: what it finds is scored, and an abstention such as "ans:
-    not available" is a refusal. A verdict on a claim, as `FactVerifier` gives it, is the value that `exact_value`
-    compares with the gold one, True or False: so it is the accuracy of verdicts.
+    understood surely, or, with an answerer, if its reply holds no answers. A reply that is a text is read by the
+    retriever's `parse_answers`. The answers it finds are scored, and an abstention such as "ans: not available" is a
+    refusal. A verdict on a claim, as `FactVerifier` gives it, is the value that `exact_value` compares with the gold
+    one, True or False: so it is the accuracy of verdicts.
 
-    The latency is the wall time of the retrieval, calls of language models included, one question after the other.
-    Where no stage calls one, a question or a few are asked before, since the first search compiles.
+    The latency is the wall time of the retrieval, calls of language models included, one question after the other. If
+    no stage calls one, a question or a few are asked before, since the first search compiles.
 
-    An error of this package at a question is recorded and counts as no answer; one that says that the run itself is
-    wrong (a misspelt argument, a missing package, a used-up budget), and any other, as of a network, ends the run. What
-    was done by then is in the file of records, and the same call continues it.
+    An error of this package at a question is recorded and counts as no answer. Two kinds of errors end the run: one
+    that says that the run itself is wrong (a misspelt argument, a missing package, a used-up budget), and any other, as
+    of a network. The finished questions are in the file of records then, and the same call continues it.
 
     A question with a graph of its own (`GraphQuestion`) is asked over that graph, by the retriever that `with_index`
-    gives; the graph is indexed before the clock runs. What the retriever's examples taught goes along; its own graph is
-    not looked at.
+    gives. The graph is indexed before the clock runs. The lessons from the retriever's examples go along, but its own
+    graph is not looked at.
 
     Gold answers may be keys, names that one entity has, or values, such as "3", "1990-05-03" or "yes". A warning and
     `Report.unmatched` count those that match no entity, or several. These still count, so that no reply is right there.

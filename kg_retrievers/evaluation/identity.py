@@ -1,4 +1,4 @@
-"""What a part of a run is, as a few letters that change with it: the examples, the language model, the prompts."""
+"""The identity of a part of a run, a few letters that change with it: the examples, the language model, the prompts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def digest(texts: Sequence[str]) -> str:
 
 
 def identity(part: object) -> str:
-    """Return 32 hexadecimal digits that change with what a part of a run holds.
+    """Return 32 hexadecimal digits that change with the contents of a part of a run.
 
     Looks at the attributes of any object, and at theirs in turn, so it needs to know no method. A language model counts
-    by its class and the parameters that it names as its own, which hold no key; an object with a fingerprint, such as
-    an index, by its fingerprint. The same construction gives the same digits in every process, unless an object holds
-    something random.
+    by its class and the parameters that it names as its own, which hold no key. An object with a fingerprint, such as
+    an index, counts by its fingerprint. The same construction gives the same digits in every process, unless an object
+    holds something random.
 
     Example:
         >>> identity({"examples": ["a"]}) == identity({"examples": ["a"]}) != identity({"examples": ["b"]})

@@ -116,7 +116,7 @@ class Report:
 
     @property
     def unmatched(self) -> Mapping[str, Any]:
-        """How many of the "gold_answers" are "unmatched", and "told", the first ones; empty if all are matched."""
+        """How many of the "gold_answers" are "unmatched", and "told", the first ones, or empty if all are matched."""
         unmatched: Mapping[str, Any] = self.settings.get("unmatched", {})
         return unmatched
 

@@ -61,9 +61,9 @@ def unanswerable_questions(
     - "empty result": the topic gives way to an entity that has this relation, but from which the pattern leads nowhere
       further, though it may pass the same entity twice: the writers of the other films of a director who made one.
 
-    The last two need a pattern that walks from the topic along relations of the graph, in stored direction; the third
-    one of two triples or more. The questions read like the set they are made from, so they show whether a method sees
-    what the graph lacks, not whether it understands a strange question.
+    The last two need a pattern that walks from the topic along relations of the graph, in stored direction. The third
+    needs one of two triples or more. The questions read like the set they are made from. So they show whether a method
+    sees gaps of the graph, not whether it understands a strange question.
 
     Args:
         questions: Answerable questions that name their first seed entity; others are passed over.

@@ -1,1 +1,1 @@
-"""Question -> Pattern: by a language model, by labelled examples, or zero-shot; and the cascade of these."""
+"""Question -> Pattern: by a language model, by labelled examples, zero-shot, or by a cascade of all three."""

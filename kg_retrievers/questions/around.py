@@ -1,4 +1,4 @@
-"""Operations about whole entities: how they are connected, what the graph says of them, and what is in the graph."""
+"""Operations about whole entities: their connections, the graph's facts about them, and the graph's contents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kg_retrievers.questions.possible_entities import nearest_named, possible_en
 #: By default, the most facts of a chain, and the most tokens of a description.
 MAX_HOPS, DESCRIPTION_TOKENS = 4, 500
 
-#: How much the logarithm of the facts of a relation counts beside that of an entity, and what it costs a chain to say
+#: How much the logarithm of the facts of a relation counts beside that of an entity, and the cost for a chain that says
 #: only that two things are of one kind.
 RELATION_WEIGHT, KIND_COST = 0.25, 100
 
@@ -48,7 +48,7 @@ FIRST_FACTS = 3
 #: How many facts show an overview.
 SAMPLE = 20
 
-#: Relations that define what an entity is; they come first in its description.
+#: Relations that define an entity. They come first in its description.
 _DEFINING = re.compile(
     r"(?:.*\b)?(?:type|instance of|is an?|subclass of|description|abstract|definition|summary|comment)"
 )
@@ -58,7 +58,7 @@ Table = dict[str, list[Any]]
 
 
 def evidence_around(index: GraphIndex, pattern: Pattern, k: int) -> list[Evidence]:
-    """Return what an operation about whole entities gives, best first; nothing if the graph does not say.
+    """Return the result of an operation about whole entities, best first, or nothing if the graph does not say.
 
     Args:
         index: The indexed graph.
@@ -107,7 +107,7 @@ def _entities_of(index: GraphIndex, node: Known) -> Array:
 def patterns_around(pattern: Pattern) -> list[Pattern]:
     """Return the plain patterns of the facts that an operation about whole entities looks at.
 
-    Of "connect" they are chains, the shortest first: those of the first length that is found are all that it needs.
+    Of "connect" they are chains, the shortest first. The chains of the first length found are all that it needs.
 
     Example:
         >>> [one.to_dict()["triples"] for one in patterns_around(Pattern.of(alone=["Her"], operation="describe"))]

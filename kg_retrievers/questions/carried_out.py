@@ -3,10 +3,10 @@
 A triple whose relation is known is turned if the graph shows that only the other direction can be meant. So a triple
 stays as it is
 
-- if the entities that its nodes may be, by name or type, have facts in the written direction, or in neither;
-- if heads and tails of its relation are of one kind, as of "parent of": there may be no answer;
-- if another triple might be turned instead;
-- if one would be both present and absent;
+- if the entities that its nodes may be, by name or type, have facts in the written direction, or in neither,
+- if heads and tails of its relation are of one kind, as of "parent of": there may be no answer,
+- if another triple might be turned instead,
+- if one would be both present and absent, or
 - if the pattern says whether directions count.
 """
 
@@ -33,10 +33,10 @@ from kg_retrievers.index.names import likeness
 from kg_retrievers.questions.fact_attributes import check_attributes
 from kg_retrievers.questions.possible_entities import NAMES, nearest_named, nearest_only, possible_entities
 
-#: A relation is meant within the first distance; within the second, if it is nearer than any other by the third. Chosen
-#: by `benchmarks/known_texts.py` on 172 texts for relations of three graphs, and 78 for relations that these lack: 49 %
-#: of the former pass, 3 % for a wrong relation, and 12 % of the latter. Within 1.1 alone, 58, 15 and 24 % do; within .9
-#: alone, 34, 1 and 8 %.
+#: A relation is meant within the first distance. Within the second it is meant if it is nearer than any other by the
+#: third. Chosen by `benchmarks/known_texts.py` on 172 texts for relations of three graphs, and 78 for relations that
+#: these lack: 49 % of the former pass, 3 % for a wrong relation, and 12 % of the latter. Within 1.1 alone, 58, 15 and
+#: 24 % do, and within .9 alone, 34, 1 and 8 %.
 SAME_RELATION, LIKELY_RELATION, RELATION_MARGIN = 0.9, 1.1, 0.2
 
 #: How many names an error suggests.
@@ -54,9 +54,9 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
 
     A reader takes its names from the graph, so a list of matches by one of the `READERS` is not checked.
 
-    A name is one of the graph where as many letters of it are equal as of a misspelt one, and all digits, or where it
-    is short for one. The distance of embeddings tells little: within .9, 56 % of names of MetaQA have another name, and
-    3 % have one with so many equal letters (`benchmarks/known_texts.py`).
+    A name counts as one of the graph if it shares as many letters with a name of the graph as a misspelt one does, and
+    all digits, or if it is short for one. The distance of embeddings says little: within .9, 56 % of names of MetaQA
+    have another name, and 3 % have one with so many equal letters (`benchmarks/known_texts.py`).
 
     Args:
         index: The indexed graph.
@@ -155,7 +155,7 @@ def _is_relation(found: Candidates) -> bool:
     return nearest <= SAME_RELATION or (nearest <= LIKELY_RELATION and beyond >= RELATION_MARGIN)
 
 
-#: The most edges among which some are turned; where there are more, none is.
+#: The most edges among which some are turned. If there are more, none is.
 MAX_TURNED = 10
 
 #: Ours. Heads and tails of a relation are of different kinds if at most these shares of the smaller and of the larger
@@ -164,7 +164,7 @@ MAX_TURNED = 10
 #: kind.
 SHARED_OF_FEWER, SHARED_OF_MORE = 0.1, 0.002
 
-#: Of up to so many entities, each is asked for a label; of more, all that have it are found.
+#: Of up to so many entities, each is asked for a label. Of more, all that have it are found.
 MANY = 100_000
 
 
@@ -185,7 +185,7 @@ class Directions:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The graph; of a connected one, some facts of each relation."""
+        """The graph. Of a connected graph, some facts of each relation."""
         return self.index.whole.graph
 
     def correct(
@@ -196,11 +196,12 @@ class Directions:
         *,
         only: bool = False,
     ) -> list[bool]:
-        """Return which edges must be turned so that all of them can be in the graph; as few as possible.
+        """Return which edges must be turned so that all of them can be in the graph, as few as possible.
 
-        They can be in the graph if, at each node, all ends of relations meet in some entity: in one of the node's own,
-        where these are known. Where nothing is wrong, or no choice is right, none is turned. An edge whose relation
-        joins entities of one kind, as "parent of" does, is not turned for missing facts: there may be no answer.
+        They can be in the graph if, at each node, all ends of relations meet in some entity. If the node's own entities
+        are known, it must be one of them. If nothing is wrong, or no choice is right, none is turned. An edge whose
+        relation joins entities of one kind, as "parent of" does, is not turned for missing facts: there may be no
+        answer.
 
         Args:
             edges: Edges with relations of the graph.
@@ -297,7 +298,7 @@ class CarriedOut(NamedTuple):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What evidence says of it: "turned", if triples are turned."""
+        """The details for the evidence: "turned", if triples are turned."""
         return {"turned": Pattern(self.turned).to_dict()["triples"]} if self.turned else {}
 
 

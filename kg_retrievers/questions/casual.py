@@ -21,23 +21,23 @@ ASKING = re.compile(
 #: How a sentence begins that asks for yes or no.
 _AUXILIARY = re.compile(r"(?:and |but |so )?(?:is|are|was|were|do|does|did|has|have|had|can|could)\b", re.IGNORECASE)
 
-#: Where a sentence ends.
+#: The end of a sentence.
 _END = re.compile(
     r"(?<![.!?])(?<!\b[A-Za-z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z][a-z])(?<!\be\.g)(?<!\bi\.e)[.!?]+(?=\s|$)|(?<![.!?])[!?]+(?=\s|$)"
     r"|\n|:(?=\s)|\s[-\u2013\u2014]\s|,(?=\s(?i:who|whom|whose|what|which|when|where|how|why)\b[^,]*$)"
 )
 
-#: What stands before a colon or dash is a sentence of its own if somebody speaks in it, or what follows names one thing
-#: by a pronoun; else it is a topic, as in "lakes in Norway: how many are there".
+#: The text before a colon or dash is a sentence of its own if somebody speaks in it, or if the rest names one thing by
+#: a pronoun. Otherwise it is a topic, as in "lakes in Norway: how many are there".
 _OF_ONE = re.compile(r"\b(?:it|its|he|him|his|she|her)\b", re.IGNORECASE)
 _PAUSES = frozenset([":", "-", "\u2013", "\u2014", ","])
 
-#: What may stand before a comma beside the name of an entity, as in "the film Her, who directed it".
+#: Words that may stand before a comma beside the name of an entity, as in "the film Her, who directed it".
 _NAMED_TOPIC = re.compile(r"\W*(?:(?:the|this|that|our|my)\s+)?(?:\w+\s+)?_\W*", re.IGNORECASE)
 _STORY = re.compile(rf"\b{any_of('words of a story')}\b", re.IGNORECASE)
 
-#: What stands before a question: greetings and courtesy, of which some need a sign behind them. After an indirect
-#: opening, "if", "whether" or a word that asks follows.
+#: Words before a question: greetings and courtesy, of which some need a sign behind them. After an indirect opening,
+#: "if", "whether" or a word that asks follows.
 _BEFORE = re.compile(
     rf"\s*(?:{any_of('greetings')}\b[,:;!.\s]*|{any_of('asides before a sign')}\b\s*[,:;!.]\s*|(?:and|but|so)\s"
     rf"|{any_of('indirect openings')}\b(?: about| again)?[,:;]?\s*"
@@ -51,10 +51,10 @@ _AFTER = re.compile(rf"(?<![,\s])[,\s]*\b{any_of('courtesy after a question')}\s
 #: In how many of the last characters courtesy is looked for.
 LONGEST_COURTESY = 60
 
-#: Asks whether what was said before is right.
+#: Asks whether an earlier statement is right.
 _CHECKS = re.compile(r"(?:is|was|isn't|wasn't) (?:that|this|it) (?:right|true|correct|so|the case)\?", re.IGNORECASE)
 
-#: What stands for an entity of an earlier sentence.
+#: Words for an entity of an earlier sentence.
 _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|they|them|their|this|that one)\b", re.IGNORECASE)
 
 
@@ -141,7 +141,7 @@ def _without_courtesy(question: str, first: int, last: int, spans: Sequence[tupl
 
 
 def outside(form: re.Pattern[str], text: str, spans: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
-    """Yield where a form is found in a text outside some spans, such as the names of entities."""
+    """Yield each place of a form in a text outside some spans, such as the names of entities."""
     return (found for found in form.finditer(text) if not _meets(found.span(), spans))
 
 
@@ -153,7 +153,8 @@ def _has_pronoun(text: str, slots: Sequence[QuestionEntity]) -> bool:
     return next(outside(_PRONOUN, text, [(slot.start, slot.end) for slot in slots]), None) is not None
 
 
-#: The shortest word that is taken for misspelt; how alike it must be to a word of the graph, and to a frequent word.
+#: The shortest word that is taken for misspelt, and how alike it must be to a word of the graph, and to a frequent
+#: word.
 SHORTEST, LIKE_GRAPH, LIKE_FREQUENT = 4, 0.75, 0.82
 
 #: How much more alike a frequent word must be than a word of the graph.

@@ -31,7 +31,7 @@ from kg_retrievers.questions.reading import node_of
 #: the first five for .972, and among the first ten for .988.
 MOST_READINGS, SAMPLES = 8, 2
 
-#: The lines in all, which single steps fill up; see `single_steps`.
+#: The lines in all, which single steps fill up (see `single_steps`).
 MOST_LINES = 12
 
 #: The most adjacency entries that a search for these answers looks at.
@@ -58,7 +58,7 @@ class ChoiceReply(BaseModel):
 
 
 class Choice(NamedTuple):
-    """What a model is asked.
+    """The choice put to a model.
 
     Attributes:
         question: The question.
@@ -127,7 +127,7 @@ def chosen_number(reply: Any, most: int) -> int | None:
 
 
 def reading_in_words(pattern: Pattern, answers: Sequence[str] | None = None) -> str:
-    """Return a pattern as a line of facts, what it wants, and its first answers if they were looked up.
+    """Return a pattern as a line of facts, its target, and its first answers if they were looked up.
 
     Example:
         >>> reading_in_words(Pattern.of(("Her", "directed_by", Unknown("who")), target="who"), ["Spike Jonze"])

@@ -41,11 +41,12 @@ EXAMPLES_COMPARED = 5
 def learn_revisits(index: GraphIndex, examples: Sequence[Question]) -> list[Question]:
     """Let the patterns of examples state whether unknowns may be the entity that they name, judged by the answers.
 
-    Questions that differ only in their entities, with one pattern, are a template. They may if that fits more of its
-    first `EXAMPLES_COMPARED` examples with answers better than it fits worse, by how many entities are only answers, or
-    only found; they may not if it fits more of them worse; else the patterns are left as they are, and so are those
-    that state it already, or that are no walk from one known node. Of a connected graph, only what the walks cross is
-    fetched, for many examples at once; an example with more than a part holds has no say.
+    Questions that differ only in their entities, with one pattern, are a template. Of each template, the first
+    `EXAMPLES_COMPARED` examples with answers are compared, by how many entities are only answers, or only found. They
+    may if that fits more of the examples better than worse. They may not if it fits more of them worse. Otherwise the
+    patterns stay as they are. So do patterns that state it already, or that are no walk from one known node. Of a
+    connected graph, only the facts that the walks cross are fetched, for many examples at once. An example with more
+    facts than a part holds has no say.
 
     Example:
         >>> from kg_retrievers.graph import Unknown
@@ -125,7 +126,7 @@ def _steps_of(pattern: Pattern) -> list[tuple[str, bool]] | None:
 
 #: The logistic function of a distance that says how likely the example's pattern is right: its value at distance 0 and
 #: its slope, in log-odds. Fitted by `benchmarks/example_distance.py` with the default embeddings, on four graphs that
-#: nothing is reported on, for 15 and 100 examples; n 2,034, calibration error .03.
+#: nothing is reported on, for 15 and 100 examples (n 2,034, calibration error .03).
 LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE = 2.95, -6.4
 
 #: How many examples tell how likely a nearest one is right on a graph.
@@ -241,7 +242,7 @@ class ExamplePatternGenerator(LinkingGenerator):
 
     @property
     def questions(self) -> list[Question]:
-        """The examples that differ in more than their entities; of equally many entities, the most frequent first."""
+        """The examples that differ in more than their entities. Of equally many entities, the most frequent first."""
         return [template.example for template in self._templates]
 
     def with_index(self, index: GraphIndex) -> Self:
@@ -342,10 +343,10 @@ class ExamplePatternGenerator(LinkingGenerator):
         return next(self.nearest(input)).pattern
 
     def nearest(self, input: Mapping[str, Any]) -> Iterator[FilledExample]:
-        """Yield the patterns of examples, each once; first the one that `invoke` returns, then the next nearest.
+        """Yield the patterns of examples, each once: the one that `invoke` returns, then the next nearest.
 
-        Where none of the `EXAMPLES_TRIED` nearest fits the entities of the question, the first is the nearest of all;
-        all others do fit.
+        If none of the `EXAMPLES_TRIED` nearest fits the entities of the question, the first is the nearest of all. All
+        others do fit.
 
         Args:
             input: As for `invoke`.
@@ -432,7 +433,7 @@ def _has_labels(graph: KnowledgeGraph, entities: Sequence[str], labels: Sequence
 
 
 def confidence_at(distance: float, log_odds: tuple[float, float] = (LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE)) -> float:
-    """Return how likely the pattern of an example is right, by the distance of its question; in (0, 1).
+    """Return how likely the pattern of an example is right, in (0, 1), by the distance of its question.
 
     Args:
         distance: How far the two questions are from each other once their entities are masked.

@@ -1,6 +1,6 @@
 """The attributes of facts that a pattern asks for, or limits by conditions.
 
-Their values are unknowns of the pattern without an entity. `ValueIds` gives them ids behind those of the entities, so
+Their values are unknowns of the pattern without an entity. `ValueIds` gives them ids behind the ids of the entities, so
 that the rows of bindings and `operation_result` hold both alike.
 """
 
@@ -47,7 +47,7 @@ class ValueIds:
 
 
 class NamedIds:
-    """What some ids stand for: entities in their order, and behind them values, by their texts.
+    """The meanings of some ids: entities in their order, and behind them values, by their texts.
 
     Args:
         values: The ids of values.
@@ -143,7 +143,7 @@ def attributed(pattern: Pattern) -> list[int]:
 def values_of_rows(
     pattern: Pattern, ids: ValueIds, columns: Mapping[str | int, Array], wanted: Sequence[str], *, facts: bool
 ) -> Array:
-    """Return what some unknowns are together in rows of entities and facts: int64 (rows, wanted), each row once.
+    """Return the joint values of some unknowns in rows of entities and facts: int64 (rows, wanted), each row once.
 
     Args:
         pattern: The pattern, with attributes.

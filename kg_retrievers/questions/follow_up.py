@@ -42,7 +42,7 @@ from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.questions.reading import TypeNouns
 from kg_retrievers.questions.self_questions.english import type_noun, verb_of
 
-#: How many turns of a conversation are kept, the last ones; how many answers of each, the first ones.
+#: How many turns of a conversation are kept, the last ones, and how many answers of each, the first ones.
 MOST_TURNS, MOST_ANSWERS = 5, 50
 
 #: The most characters of a question in a conversation, and of a reply in which answers are looked for.
@@ -87,7 +87,7 @@ def check_turns(turns: object, who: str) -> list[Turn]:
 
 
 def with_turn(turns: Sequence[Turn], question: str, answers: Sequence[str], entities: Sequence[str] = ()) -> list[Turn]:
-    """Return the last turns with another one; what is too long is left out.
+    """Return the last turns with another one. Whatever is too long is left out.
 
     Example:
         >>> with_turn([], "Who directed Her?", ["Spike Jonze"])
@@ -143,7 +143,7 @@ _OWNERS = frozenset(["its", "his", "their", "hers", "theirs"])
 _HAD_BY_HER = re.compile(r" (?!(?:in|on|at|by|for|to|from|with|and|or|as|is|was|has|had|did|does|a|an|when|where)\b)\w")
 _CLAUSE = re.compile(r"[,;:.!?]|\b(?:and|or|but|that|who|which)\b", re.IGNORECASE)
 _PREPOSITION = re.compile(r"\b(?:in|from|to|at|near|of|into|around) $", re.IGNORECASE)
-#: What may stand around a name that takes the place of another one.
+#: Words that may stand around a name that takes the place of another one.
 _AROUND_NAME = frozenset(
     re.findall(
         r"\w+",
@@ -224,12 +224,12 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
         self._model = llm and StructuredModel(llm, _Reply, who=type(self).__name__).asked()
 
     def read(self, question: str, turns: Sequence[Turn]) -> str:
-        """Return a question that stands alone; `turns` are the questions before it, the last one last."""
+        """Return a question that stands alone. `turns` are the questions before it, the last one last."""
         whole: str = self.invoke({"question": question, "turns": list(turns)})
         return whole
 
     def body(self, input: Mapping[str, Any]) -> Body[str]:
-        """Go by the rules; ask the model about what they leave open."""
+        """Go by the rules, and ask the model about the questions that they leave open."""
         begun: str | OpenFollowUp = yield Call(lambda given: self.begin(given["question"], given.get("turns")), input)
         if isinstance(begun, str):
             return begun
@@ -238,7 +238,7 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
         return begun.end(_written((yield Call(self.prompt | self._model, begun.shown))))
 
     def begin(self, question: str, turns: Sequence[Turn] | None) -> str | OpenFollowUp:
-        """Return the question by the rules; if they leave it open, what a model may end."""
+        """Return the question by the rules, or if they leave it open, an `OpenFollowUp` that a model may end."""
         scene, refusal = _Scene(self.index, check_turns(list(turns or ()), type(self).__name__)), None
         try:
             whole = scene.whole(question)
@@ -273,7 +273,7 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
 
 @dataclass(frozen=True)
 class OpenFollowUp:
-    """A question of which the rules do not know what it refers to. `refusal` says why, if it is refused."""
+    """A question whose reference the rules do not know. `refusal` says why, if it is refused."""
 
     scene: _Scene
     question: str
@@ -281,12 +281,12 @@ class OpenFollowUp:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What fills the prompt."""
+        """The values for the prompt."""
         turns = [as_data(json.dumps(turn, ensure_ascii=False)) for turn in self.scene.named_turns()]
         return {"turns": "\n".join(turns), "question": as_data(self.question)}
 
     def end(self, written: str) -> str:
-        """Return what a model wrote if it can be used, else the question.
+        """Return the model's text if it can be used, otherwise the question.
 
         Raises:
             LowConfidenceError: If it cannot be used, and the rules refuse the question.
@@ -357,7 +357,7 @@ class _Scene:
         ]
 
     def usable(self, text: str, question: str) -> str:
-        """Return what a model wrote if it keeps the words of the question, and names what the conversation names."""
+        """Return the model's text if it keeps the words of the question, and names only things of the conversation."""
         text = one_line(text).strip()
         known = {key for turn in self.turns for key in [*turn["entities"], *turn["answers"]]}
         said = [question, *(turn["question"] for turn in self.turns)]

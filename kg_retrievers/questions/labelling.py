@@ -45,12 +45,14 @@ def label_examples(
 
     All walks of up to `max_hops` relations from an entity that the question names are tried. If it names several, so
     are stars: one walk from each, which end at the same entity (see `mine_conjunctions`). Questions that differ only in
-    their entities get the same template: the one with the highest sum, over the first `EXAMPLES_TRIED` of them, of
-    F1 = 2 * hits / (found + answers); of equal ones that of the most entities, then the one with the shortest walks,
-    then the one whose relations are nearest to the words of the question. Walks may return to where they start, or not,
-    whichever fits better. A walk finds what its pattern finds in a database, so that the right template has an F1 of 1.
+    their entities get the same template. It is the one with the highest sum, over the first `EXAMPLES_TRIED` of them,
+    of F1 = 2 * hits / (found + answers). Among equal templates the one with the most entities wins, then the one with
+    the shortest walks, then the one whose relations are nearest to the words of the question. Walks may or may not
+    return to their start, whichever fits better. A walk finds the same entities as its pattern in a database, so that
+    the right template has an F1 of 1.
 
-    Cost: some milliseconds for each question that is tried; up to some seconds for each template of several entities.
+    Cost: some milliseconds for each question that is tried, and up to some seconds for each template of several
+    entities.
 
     Args:
         index: The indexed graph.

@@ -51,7 +51,7 @@ _ASKS_FOR_THINGS = re.compile(
 
 
 def check_meant(pattern: Pattern, question: str, shots: Iterable[tuple[str, Mapping[str, Any]]], reply: str) -> None:
-    """Check that a pattern leaves open what its question asks for, and has no fact of an example about other things.
+    """Check that a pattern leaves the question's target open, and has no fact of an example about other things.
 
     Args:
         pattern: The pattern that was read.
@@ -150,7 +150,7 @@ def _words(terms: list[Term], kind: str = "") -> dict[Term, str]:
     return words
 
 
-#: How many worked examples the prompt shows in all: section 6.1 and appendix C.1 (12-shot in-context learning); of 4, 8
+#: How many worked examples the prompt shows in all: section 6.1 and appendix C.1 (12-shot in-context learning). Of 4, 8
 #: and 12 in table 3, none is best everywhere.
 SHOTS = 12
 
@@ -162,17 +162,17 @@ GENERATED, MOST_FACTS = 60, 1_000_000
 class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     """Asks a language model for the pattern (SimGRAG, section 4.1), and once more where its reply cannot be used.
 
-    It cannot be used if it is unreadable, leaves nothing open or copies an example (see `check_meant`), names what the
-    graph lacks (see `check_known_texts`), or fits nothing in the graph. Then the model is told so, with the nearest
-    names of the graph. A model with structured output is asked for it.
+    It cannot be used if it is unreadable, leaves nothing open or copies an example (see `check_meant`), names things
+    that the graph lacks (see `check_known_texts`), or fits nothing in the graph. Then a message says so to the model,
+    with the nearest names of the graph. A model with structured output is asked for it.
 
     The model sees the part of the schema that is near the question: see `schema_lines`. Of the user's examples, the
-    nearest to the question are shown, the nearest last; our own `EXAMPLES` come before them as far as there is room.
-    Without any, questions that the graph asks of itself take half of the room (`generate_questions`).
-    The pattern has no confidence; `QuestionReader` gives it one.
+    nearest to the question are shown, the nearest last. Our own `EXAMPLES` come before them as far as there is room.
+    Without any, questions that the graph asks of itself take half of the room (`generate_questions`). The pattern has
+    no confidence. `QuestionReader` gives it one.
 
-    Differs from the paper: the examples are those nearest to each question, while the paper shows the same to all; and
-    the paper's prompt shows nothing of the graph.
+    Differs from the paper: the examples are the nearest to each question, while the paper shows the same to all. The
+    paper's prompt also shows nothing of the graph.
 
     Args:
         llm: The language model; set its temperature to 0 for equal replies on every run.
@@ -216,7 +216,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         self._model = StructuredModel(llm, PatternReply, structured=structured, who="LLMPatternGenerator").asked()
 
     def with_index(self, index: GraphIndex) -> Self:
-        """Return the generator over another graph; without an index it is the same over any."""
+        """Return the generator over another graph. Without an index it is the same over any."""
         moved = copy(self)
         moved.examples = self.examples and self.examples.with_index(index)
         moved.index = self.index and index

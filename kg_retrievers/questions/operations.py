@@ -1,12 +1,12 @@
-"""The operation of a pattern: what it gives, by one rule for every backend.
+"""The operation of a pattern: its result, by one rule for every backend.
 
 How an operation is carried out, in this order:
 
 1. `carried_out` refuses names and relations that the graph lacks, and turns triples that can only be meant the other
    way round.
 2. `allowed_entities` turns conditions and absent triples into the entities that unknowns may be.
-3. `PatternJoin` or a database finds all bindings of the unknowns that the operation names (`bound_by`); of "compare"
-   those of each side, by the part of the pattern around it (`part_of`).
+3. `PatternJoin` or a database finds all bindings of the unknowns that the operation names (`bound_by`). For "compare"
+   it finds the bindings of each side, by the part of the pattern around it (`part_of`).
 4. `operation_result` computes the value, the answers, and the targets on which they rest.
 5. The matcher or the database shows the facts of the first `SHOWN` of these targets.
 """
@@ -80,7 +80,7 @@ RUNNERS_UP = 1
 
 
 class OperationResult(NamedTuple):
-    """What an operation gives.
+    """The result of an operation.
 
     Attributes:
         value: A number, a truth value, a table, or the values by which the answers were chosen; None where nothing can
@@ -97,13 +97,13 @@ class OperationResult(NamedTuple):
     details: Mapping[str, Any] = MappingProxyType({})
 
     def shown_details(self, *, truncated: bool = False) -> dict[str, Any]:
-        """Return of how many targets the facts are shown, and what else is to be said of the result."""
+        """Return the number of targets whose facts are shown, and the further details of the result."""
         shown = {"shown": min(SHOWN, len(self.support)), "of": len(self.support)}
         return {**shown, **self.details, **({"at_least": True} if truncated else {})}
 
 
 def bound_by(pattern: Pattern) -> dict[str, str]:
-    """Return the unknowns of which an operation needs the bindings, by what each of them is for.
+    """Return the unknowns of which an operation needs the bindings, by the purpose of each.
 
     They are its "target", "by" and "grouped". A table has a "target" and further unknowns, "by" to "by7".
 
@@ -143,7 +143,7 @@ def whole_of(pattern: Pattern) -> Pattern:
 def operation_result(
     pattern: Pattern, rows: Array, graph: KnowledgeGraph, whole: Array | None = None
 ) -> OperationResult:
-    """Return what an operation gives, but "exists", "compare" and those about whole entities.
+    """Return the result of an operation, except "exists", "compare" and operations about whole entities.
 
     Args:
         pattern: The pattern, with an operation.
@@ -386,7 +386,7 @@ def graph_label(graph: KnowledgeGraph, entity: int) -> str:
 
 
 def plain_value(graph: KnowledgeGraph, entity: int) -> int | float | bool | str:
-    """Return what the label of an entity says as a value, as JSON has it; else the label."""
+    """Return the label of an entity as a JSON value if it states one, otherwise the label."""
     value = graph.entity_value(entity)
     return graph_label(graph, entity) if value is None else value.plain
 
@@ -394,7 +394,7 @@ def plain_value(graph: KnowledgeGraph, entity: int) -> int | float | bool | str:
 def compared(
     operation: Operation, sides: Sequence[Iterable[int]], graph: KnowledgeGraph
 ) -> tuple[bool | None, list[int]]:
-    """Return whether a comparison of two unknowns holds, and what it rests on; None where that is not certain.
+    """Return whether a comparison of two unknowns holds, and its basis, or None if that is not certain.
 
     By "=" and "!=", sides without any values are compared as entities: they are equal if they are the same ones, and
     unequal if they share none.

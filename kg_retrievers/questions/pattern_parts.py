@@ -1,4 +1,4 @@
-"""The part of a connected graph that matching a pattern needs, and the refusals of what it does not hold."""
+"""The part of a connected graph that matching a pattern needs, and the refusals of things it does not hold."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ ASK_MODEL: Hints = {
 def pattern_part(
     index: GraphIndex, pattern: Pattern, given: Sequence[str] = (), k: int = 1, *, hints: Hints = ASK_DATABASE
 ) -> GraphIndex:
-    """Fetch the facts around the known nodes of a pattern, as far as it goes; a graph in memory is its own part.
+    """Fetch the facts around the known nodes of a pattern, as far as it goes. A graph in memory is its own part.
 
-    If the part with all relations is too large, it is narrowed to those of the pattern, and then to the facts whose
-    attributes may satisfy its conditions.
+    If the part with all relations is too large, it is narrowed to the relations of the pattern, and then to the facts
+    whose attributes may satisfy its conditions.
 
     Args:
         index: The index of the graph.

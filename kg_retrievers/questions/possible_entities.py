@@ -1,4 +1,4 @@
-"""The entities that the nodes of a pattern may be, and what its unknowns are together."""
+"""The entities that the nodes of a pattern may be, and the joint bindings of its unknowns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.questions.fact_attributes import ValueIds, attributed, values_of_rows
 
-#: Which nodes must be different entities; see `match_pattern`.
+#: Which nodes must be different entities (see `match_pattern`).
 Distinct = Literal["known", "nodes", "none"]
 
 #: How many names are looked at to find all of those that are equally near to a text.
@@ -94,7 +94,7 @@ def nearest_only(candidates: Candidates) -> Candidates:
 
 
 def nearest_named(index: GraphIndex, texts: Sequence[str], k: int = NAMES) -> list[Candidates]:
-    """Return the entities with the name nearest to each text; those of its very name without a search.
+    """Return the entities with the name nearest to each text. Those of its very name need no search.
 
     Args:
         index: Finds the names nearest to texts.
@@ -161,7 +161,7 @@ class _Filters:
         return Join(self.index.graph.adjacency, edges, candidates).bindings([places[node, None]])[:, 0]
 
     def relations(self, relation: Term) -> Array | None:
-        """Return the ids of the relations that a term means; None for any."""
+        """Return the ids of the relations that a term means, or None for any."""
         if not isinstance(relation, Known):
             return None
         return nearest_only(self.index.nearest_relations([relation.text], NAMES)[0]).ids
@@ -205,7 +205,7 @@ class _Filters:
 
 
 class PatternJoin:
-    """Finds what the unknowns of a pattern are together, where names, relations and types mean the nearest ones.
+    """Finds the joint bindings of a pattern's unknowns. Its names, relations and types mean the nearest ones.
 
     Args:
         index: The indexed graph.
@@ -258,9 +258,9 @@ class PatternJoin:
         ]
 
     def bindings(self, wanted: Sequence[str], distinct: Distinct, *, facts: bool = False) -> Array:
-        """Return what some unknowns, by name, are together: int64 (rows, wanted), each row once.
+        """Return the joint bindings of some unknowns, by name: int64 (rows, wanted), each row once.
 
-        `truncated` tells afterwards whether a limit ended the search.
+        `truncated` says afterwards whether a limit ended the search.
 
         Args:
             wanted: The names of the unknowns.

@@ -1,8 +1,8 @@
 """The prompts that ask for a pattern, the form of a reply, and the reply's parser.
 
-The task is that of "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented
-Generation" (Cai et al., Findings of ACL 2025, arXiv:2412.15272), section 4 and tables 10 and 12. The words and the
-worked examples are our own.
+The task comes from "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented Generation"
+(Cai et al., Findings of ACL 2025, arXiv:2412.15272), section 4 and tables 10 and 12. The words and the worked examples
+are our own.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PatternReply(BaseModel):
 #: From a text to the name of the unknown that it means.
 NameOf = Callable[[str], str]
 
-#: What a reply may hold under a key.
+#: The value that a reply may hold under a key.
 Said = ReplyNode | str | None
 
 
@@ -106,7 +106,7 @@ def _condition(row: Any, name_of: NameOf) -> Condition:
 
 
 def read_operation(said: Said, name_of: NameOf) -> Operation | None:
-    """Return the operation that a reply states: an object, or its kind alone; None for null.
+    """Return the operation that a reply states: an object, or its kind alone. Null gives None.
 
     Raises:
         PatternError: If it is none.
@@ -181,7 +181,7 @@ def write_shots(shots: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
 
 
 def write_schema(lines: Iterable[str]) -> str:
-    """Return lines of a schema as `PATTERN_PROMPT` shows them; nothing if there are none."""
+    """Return lines of a schema as `PATTERN_PROMPT` shows them, or nothing if there are none."""
     shown = "\n".join(lines)
     if not shown:
         return ""
@@ -193,8 +193,8 @@ def write_schema(lines: Iterable[str]) -> str:
 
 
 #: Asks for the pattern of a question, in one message of the user: some models have no system role. Placeholders:
-#: `question`; `shots`, which is filled with `EXAMPLES` unless you give others; `schema`, which is empty unless you give
-#: lines. The reply is read by `parse_pattern`.
+#: `question`, `shots` and `schema`. `shots` is filled with `EXAMPLES` unless you give others. `schema` is empty unless
+#: you give lines. The reply is read by `parse_pattern`.
 PATTERN_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "Rewrite a question as the small graph of facts that would answer it. The graph is then looked up in a knowledge "
     "graph, so leave the answer open even if you know it.\n\nRules\n"
@@ -202,8 +202,8 @@ PATTERN_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     + "\n\nExamples\n\n{shots}\n\n{schema}Now the question to rewrite\n\nQuestion: {question}\nJSON:"
 ).partial(shots=write_shots(EXAMPLES), schema="")
 
-#: Asks once more after a reply that is unreadable, or names what the graph lacks. Placeholders: `question`, `reply`,
-#: `error`.
+#: Asks once more after a reply that is unreadable, or names things that the graph lacks. Placeholders: `question`,
+#: `reply`, `error`.
 REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "A question was to be rewritten as the small graph of facts that would answer it, but the reply cannot be used.\n\n"
     "Rules\n"
@@ -216,24 +216,24 @@ REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
 def parse_pattern(reply: str) -> Pattern:
     r"""Read the pattern from a model's reply to `PATTERN_PROMPT` or `REPAIR_PROMPT`.
 
-    Reads the reply as data by `read_nodes`; nothing in it is evaluated. Accepts reasoning in `<think>` tags, code
+    Reads the reply as data by `read_nodes`. Nothing in it is evaluated. Accepts reasoning in `<think>` tags, code
     fences, other text around the object, single or typographic quotes, tuples, comments, missing or superfluous commas
-    and unescaped quotes inside names. The first list of readable triples counts; it is called "triples", "triplets",
+    and unescaped quotes inside names. The first list of readable triples counts. It is called "triples", "triplets",
     "graph", "edges" or "pattern", or it is the whole reply. A triple is a list of three texts or an object with head,
-    relation and tail (or subject, predicate and object; source and target). Refuses a reply that breaks off, since a
+    relation and tail (or subject, predicate and object, or source and target). Refuses a reply that breaks off, since a
     part of a pattern asks for something else.
 
     How a text becomes a term:
 
-    - `UNKNOWN film 1`, in capitals or not, is `Unknown("film 1", type="film")`; a relation gets no type.
+    - `UNKNOWN film 1`, in capitals or not, is `Unknown("film 1", type="film")`. A relation gets no type.
     - `?film` is `Unknown("film")`.
-    - `UNKNOWN` alone, in capitals, is one unknown without a kind; `Unknown` or `unknown` alone is a name.
+    - `UNKNOWN` alone, in capitals, is one unknown without a kind. `Unknown` or `unknown` alone is a name.
     - A text in quotes of its own, as in `"\"Unknown\""`, is a name whatever it says.
     - Everything else is a name.
 
-    "conditions", "absent" and "operation" stand beside the triples; a pattern in which they do not fit is refused.
+    "conditions", "absent" and "operation" stand next to the triples. A pattern in which they do not fit is refused.
 
-    A target that is not mentioned is the unknown node, if there is exactly one; a target that is null or names no
+    A target that is not mentioned is the unknown node, if there is exactly one. A target that is null or names no
     unknown node is None. Time and memory are linear in the length of the reply, of which the first `MAX_REPLY`
     characters after the reasoning are read.
 

@@ -74,16 +74,16 @@ class _UndatedError(LowConfidenceError):
 
 
 class ReaderFields(BaseModel):
-    """The fields of retrievers that say how a language model reads a question; fixed once the retriever is made."""
+    """The fields of retrievers that say how a language model reads a question, fixed once the retriever is made."""
 
     #: When the language model is asked, if there is one: "unsure", if neither an example nor the words of the question
     #: are sure, "always" or "never".
     asks_model: AsksModel = Field(default="unsure", frozen=True)
     #: Whether it first chooses among readings, and writes one only if none is meant.
     chooses: bool = Field(default=True, frozen=True)
-    #: How often it is asked to choose, each time in another order; from 2 on, most must agree.
+    #: How often it is asked to choose, each time in another order. From 2 on, most must agree.
     samples: int = Field(default=1, ge=1, le=MAX_SAMPLES, strict=True, frozen=True)
-    #: How many worked examples it is shown to write; yours come first.
+    #: How many worked examples it is shown to write. Yours come first.
     shots: int = Field(default=SHOTS, ge=1, strict=True, frozen=True)
 
 
@@ -106,7 +106,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
        that we would refuse, counts only if it is chosen again from the list in another order. "llm": only if none is
        meant, the model writes a pattern. It sees the relations and types near the question and the nearest examples.
        The pattern counts if the graph has its names and if the model chooses it from the list. A model that contradicts
-       itself, or sends what cannot be used, changes nothing.
+       itself, or sends something unusable, changes nothing.
 
     Args:
         index: The indexed graph.
@@ -301,7 +301,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         return _different([*_different(found)[:MOST_READINGS], *steps])[:MOST_LINES]
 
     def guesses(self, input: Mapping[str, Any]) -> list[Pattern]:
-        """Return what the words of a question may mean if it is refused, without confidence in any."""
+        """Return the possible meanings of a refused question's words, without confidence in any."""
         with suppress(RefusalError):
             question, entities = self._asked_part((input["question"], self.zero_shot.entities(input)))
             reading = self.zero_shot.read({**input, "question": question, "entities": entities})
@@ -482,7 +482,7 @@ VARIANCE, MOST_TRUST = 0.5, 5.0
 
 
 def learned_trust(zero_shot: ZeroShotPatternGenerator, examples: Sequence[Question]) -> float:
-    """Return what is to be added to the logit of the confidence on a graph, by how many examples are read rightly.
+    """Return the addition to the logit of the confidence on a graph, by how many examples are read rightly.
 
     Args:
         zero_shot: The generator of the graph.

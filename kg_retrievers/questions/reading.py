@@ -29,12 +29,12 @@ from kg_retrievers.index import (
 from kg_retrievers.index.embeddings import mean_rows, token_table
 from kg_retrievers.questions.self_questions.english import is_plural, plural_of, singular_of, type_noun, verb_of
 
-#: What a noun for the answers follows.
+#: The words before a noun for the answers.
 _ASKS = re.compile(
     r"\b(?:which|what|list|name|give|show|find|all)\b(?: (?:me|all|the|other|of|any|some|these|those))* "
 )
 
-#: The other place of such a noun: before what is said of the answers.
+#: The other place of such a noun: before a statement about the answers.
 _THE_THAT = re.compile(r"\bthe (?=(?:[\w-]+ ){1,3}(?:that|which|who)\b)")
 
 #: Before such a place, these say that something else is asked for: "who made all films", "the hall in which films run".
@@ -82,7 +82,7 @@ class TypeNouns:
         }
 
     def usual(self, word: str) -> str:
-        """Return a noun for the type to which a word is clearly nearest, as "companies" for "firms"; else the word."""
+        """Return a noun for the type clearly nearest to a word, as "companies" for "firms", otherwise the word."""
         folded = word.casefold()
         kind = None if folded in self._types else self._nearest(folded)
         nouns = [noun for noun in self._types if self._types[noun] == kind] if kind else []
@@ -107,7 +107,7 @@ class TypeNouns:
         return first if best[first] >= SYNONYM and best[first] - second >= MARGIN else None
 
     def named(self, noun: Sequence[str]) -> str | None:
-        """Return the type that a noun names, by its whole name or the last word of it; None where none or several."""
+        """Return the type that a noun names, by its whole name or last word, or None if none or several fit."""
         return self._types.get(" ".join(noun).casefold().replace("-", " "))
 
     def spans(self, words: Sequence[str]) -> list[tuple[int, int, str]]:
@@ -131,7 +131,7 @@ class TypeNouns:
         return found
 
     def asked(self, question: str) -> str | None:
-        """Return the type of what a question asks for, where its noun names one.
+        """Return the type of a question's target, if its noun names one.
 
         Args:
             question: The question without the entities that it names.
@@ -197,7 +197,7 @@ SURE = 0.8
 
 @dataclass(frozen=True)
 class Reading:
-    """What a question is read to ask for.
+    """The request that a question is read as.
 
     Attributes:
         pattern: The likeliest pattern. It has the source, the nearest relations and what the entities lack.
@@ -209,7 +209,7 @@ class Reading:
 
     @property
     def confidence(self) -> float | None:
-        """How likely the pattern is right, in [0, 1]; None if nothing is known about it."""
+        """How likely the pattern is right, in [0, 1], or None if nothing is known about it."""
         return self.pattern.confidence
 
     @property
@@ -241,7 +241,7 @@ class PatternWalk(NamedTuple):
 
 
 def walks_of(pattern: Pattern) -> list[PatternWalk] | None:
-    """Return the walks from each known node of a pattern to its target; None if the pattern is more than walks.
+    """Return the walks from each known node of a pattern to its target, or None if the pattern is more than walks.
 
     Example:
         >>> pattern = Pattern.of(("Her", "directed by", Unknown("who")), target="who")
@@ -291,7 +291,7 @@ class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
         return moved
 
     def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Pattern:
-        """Return the pattern of `{"question", "seed_entities"}`; "entities" may hold them as they were found."""
+        """Return the pattern of `{"question", "seed_entities"}`. "entities" may hold them as they were found."""
         return self._call_with_config(self._generate, input, config)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Words and phrases by what they say, and forms that find any phrase of a list."""
+"""Words and phrases by their meanings, and forms that find any phrase of a list."""
 
 from __future__ import annotations
 

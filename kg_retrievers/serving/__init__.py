@@ -1,1 +1,1 @@
-"""The retrievers as services: what opens and builds by name, and the workflow for LangGraph's server and Studio."""
+"""The retrievers as services: opening and building by name, and the workflow for LangGraph's server and Studio."""

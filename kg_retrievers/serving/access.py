@@ -28,13 +28,13 @@ LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 #: The environment variable that holds the token, or a line for each.
 TOKEN_VARIABLE = "KG_RETRIEVERS_TOKEN"
 
-#: Where a server says whether it works; it needs no token.
+#: The path at which a server says whether it works. It needs no token.
 HEALTH_PATH = "/healthz"
 
 #: The fewest characters of a token, so that none can be guessed.
 SHORTEST_TOKEN = 16
 
-#: What `Sec-Fetch-Site` says where the page of another site asks.
+#: The values of `Sec-Fetch-Site` if the page of another site asks.
 FOREIGN = frozenset(("cross-site", "same-site"))
 
 
@@ -104,11 +104,11 @@ class Access:
         return None if self.shows_token(headers) else _NO_TOKEN
 
     def shows_token(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-        """Whether a request shows a token, once; always if there is none."""
+        """Whether a request shows a token, once. Always true if there is none."""
         return not self.tokens or self.shown_token(headers) is not None
 
     def shown_token(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-        """Return the token that a request shows; None if it shows none, a wrong one or several."""
+        """Return the token that a request shows, or None if it shows none, a wrong one or several."""
         values = [value.decode("latin-1") for name, value in headers if name == b"authorization"]
         kind, _, text = values[0].partition(" ") if len(values) == 1 else ("", "", "")
         shown = text.strip().encode("latin-1")
@@ -118,7 +118,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is refused: the HTTP status, the reason, and what to do next."""
+    """A refusal of a request: the HTTP status, the reason, and the next step."""
 
     status: int
     error: str
@@ -135,7 +135,7 @@ _NO_TOKEN = Refusal(401, "The server asks for a token.", "Send it as `Authorizat
 
 
 class AccessMiddleware:
-    """Refuses the requests that an `Access` refuses, as JSON `{"error", "next_step"}`; passes on all others.
+    """Refuses the requests that an `Access` refuses, as JSON `{"error", "next_step"}`, and passes on all others.
 
     Args:
         app: The application that is asked then; any ASGI application.

@@ -28,7 +28,7 @@ _NATURAL = re.compile(
 
 
 def example_questions(retriever: BaseKGRetriever, count: int) -> list[str]:
-    """Return natural questions of one hop that a retriever answers rightly and surely; the same each time.
+    """Return natural questions of one hop that a retriever answers rightly and surely, the same each time.
 
     There is one for each relation at first.
 

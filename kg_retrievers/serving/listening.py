@@ -36,7 +36,7 @@ except ImportError as cause:
 #: How many seconds a client has to send the head of a request.
 HEAD_SECONDS = 10.0
 
-#: How many connections may say nothing at once; the one that has said nothing longest makes room for another.
+#: How many connections may say nothing at once. The one that has said nothing longest makes room for another.
 MOST_SILENT = 256
 
 #: The most bytes of the head of a request.
@@ -47,7 +47,7 @@ _SILENT: WeakKeyDictionary[ServerState, dict[Connection, None]] = WeakKeyDiction
 
 
 class Connection(H11Protocol):
-    """A connection that ends where the head of a request does not come in time, or too many others wait for theirs."""
+    """A connection that ends if the head of a request is late, or too many others wait for theirs."""
 
     _over: asyncio.TimerHandle | None = None
 
@@ -57,7 +57,7 @@ class Connection(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sends, and wait on where it is no whole head."""
+        """Take the data of the client, and wait for more if it is no whole head."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._waited()
@@ -177,7 +177,7 @@ def without_questions_in_logs() -> Iterator[None]:
 def health_endpoint(service: GraphService, access: Access) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint for `HEALTH_PATH`.
 
-    Everybody learns that the server works. A request that shows the token also learns what the server serves,
+    Everybody learns that the server works. A request that shows the token also learns the contents of the server,
     without any name of the graph.
 
     Args:

@@ -33,10 +33,10 @@ HASHED = "hashed"
 #: The prefix for the name or folder of a model of sentence-transformers.
 LOCAL = "local:"
 
-#: The first bytes of a file of LadybugDB; NULs follow, which no text has.
+#: The first bytes of a file of LadybugDB. NULs follow, which no text has.
 MAGIC = b"LBUG"
 
-#: The schemes of a SPARQL endpoint's address; what stands before "+" is none of its own.
+#: The schemes of a SPARQL endpoint's address. The part before "+" is none of its own.
 SPARQL_SCHEMES = ("sparql+https", "sparql+http", "https", "http")
 
 #: The public endpoints that are known by name, as `SparqlExecutor(preset=)` takes them.
@@ -73,7 +73,8 @@ def open_index(folder: str | Path) -> GraphIndex:
 def recorded_embeddings(folder: str | Path) -> str:
     """Return the name of the embeddings that an index was built with.
 
-    An index that was built in Python records the class alone; `STATIC` if that is none of this package's two.
+    An index that was built in Python records the class alone. `STATIC` stands for it if it is none of this package's
+    two.
     """
     from kg_retrievers.graph.storage.parts import saved_meta  # loads numpy
     from kg_retrievers.index import embedding_name

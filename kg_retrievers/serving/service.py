@@ -1,4 +1,4 @@
-"""GraphService: the retrievers of a graph, and what the page and MCP show of it."""
+"""GraphService: the retrievers of a graph, and its contents for the page and MCP."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GraphService:
-    """Builds the retrievers and the tools of a graph, and shows what is in it. Any thread may call it.
+    """Builds the retrievers and the tools of a graph, and shows its contents. Any thread may call it.
 
     Args:
         index: The indexed graph.
@@ -109,7 +109,7 @@ class GraphService:
         return tuple(dict.fromkeys([self._default, *(method.name for method in self._methods)]))
 
     def retriever(self, method: str | None = None, *, with_llm: bool = True) -> BaseKGRetriever:
-        """Return the retriever of a method; it is built once.
+        """Return the retriever of a method, which is built once.
 
         Args:
             method: The method; the default one by default.
@@ -135,7 +135,7 @@ class GraphService:
             return self._built[key]
 
     def toolkit(self) -> KnowledgeGraphToolkit:
-        """Return the tools by which an agent reads the graph; `ask` asks the default method."""
+        """Return the tools by which an agent reads the graph. `ask` asks the default method."""
         runs = self._runs_queries
         executor = self._executor() if runs and self._executor else None
         return KnowledgeGraphToolkit(
@@ -143,7 +143,7 @@ class GraphService:
         )
 
     def schema(self) -> SchemaSummary:
-        """Return the relations and types of the graph, those with most facts first."""
+        """Return the relations and types of the graph, the ones with the most facts first."""
         return fit(schema_of(self.index, self.methods), DEFAULT_TOKENS)
 
     def neighbors(self, entity: str, *, limit: int = 50) -> Neighbors:

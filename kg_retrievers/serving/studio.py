@@ -1,8 +1,8 @@
 """The workflow that `langgraph.json` names, set up by environment variables, for LangGraph's server and Studio.
 
-- KG_RETRIEVERS_INDEX: the folder of an index, as `kg-retrievers index` saves it; required.
-- KG_RETRIEVERS_METHOD: the name of the method; by default that of the model, else "kg".
-- KG_RETRIEVERS_LLM: a language model as provider:model, for the method and the answer; none by default.
+- KG_RETRIEVERS_INDEX: the folder of an index, as `kg-retrievers index` saves it. Required.
+- KG_RETRIEVERS_METHOD: the name of the method. Default: the model's own method, or "kg" without a model.
+- KG_RETRIEVERS_LLM: a language model as provider:model, for the method and the answer. Default: none.
 - KG_RETRIEVERS_MODEL: the folder of a trained model, as `kg-retrievers train` saves it, for a method that needs one.
 """
 
@@ -28,8 +28,8 @@ from kg_retrievers.serving.loading import (
 async def served_workflow() -> Workflow:
     """Return the workflow that `workflow` builds, the same for all runs of a server, which asks for it at each.
 
-    It is built in a thread: a server of LangGraph refuses what reads files in its event loop. It holds the index as it
-    was then; start the server again to serve a later one.
+    It is built in a thread: a server of LangGraph refuses calls that read files in its event loop. It holds the index
+    as it was then. Start the server again to serve a later one.
 
     Raises:
         KGRetrieversError: As `workflow` does.

@@ -1,4 +1,4 @@
-"""Runs what blocks in a bounded number of threads, each until its time is over or nobody waits for it any longer."""
+"""Runs blocking calls in a bounded number of threads, each until its time is over or nobody waits for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kg_retrievers.errors import BudgetError, KGRetrieversError
 
 T = TypeVar("T")
 
-#: Something that a run tells while it is under way; JSON-safe.
+#: Something that a run reports while it is under way, JSON-safe.
 Event = dict[str, Any]
 
 
@@ -25,7 +25,7 @@ class BusyError(KGRetrieversError):
 class Workers:
     """A bounded number of threads, and a bounded number of calls that wait for one.
 
-    A call that is cancelled, or whose time is over, ends at the next place where it looks at its deadline; until then
+    A call that is cancelled, or whose time is over, ends at the next place where it looks at its deadline. Until then
     its thread counts.
 
     Args:
@@ -69,7 +69,7 @@ class Workers:
             return await await_foreign_function(counted)
 
     async def stream(self, work: Callable[[Callable[[Event], None]], None]) -> AsyncIterator[Event]:
-        """Yield what a function that blocks tells, as it tells it; the function is stopped where nobody reads on.
+        """Yield the events of a function that blocks, as it reports them. It is stopped if nobody reads on.
 
         Args:
             work: Takes the function by which it tells.

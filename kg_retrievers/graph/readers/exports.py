@@ -18,7 +18,7 @@ from kg_retrievers.graph.readers.tables.delimited import Layout, check_names, fi
 from kg_retrievers.graph.readers.tables.json_rows import add_each, typed
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
-#: What separates the texts of a list in one cell.
+#: The text between the items of a list in one cell.
 LIST_DELIMITER = ";"
 
 _CELL = re.compile(r"(?P<name>.*):(?P<kind>[A-Za-z_]+)(?P<many>\[\])?(?:\((?P<group>[^)]*)\))?(?:\{.*\})?")
@@ -27,7 +27,7 @@ _NODE, _RELATIONSHIP = ("ID",), ("START_ID", "END_ID", "TYPE")
 #: The columns of `apoc.export.csv`, whose rows are nodes and relationships.
 _APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE"}
 
-#: What the name of a file of headers has more than those of its data.
+#: The addition to the name of a file of headers, compared with its data files.
 _HEADER = re.compile(r"[^a-z0-9]*headers?[^a-z0-9]*")
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
@@ -48,7 +48,7 @@ class _Column(NamedTuple):
     many: bool
 
     def value(self, cell: str) -> Any:
-        """Return what a cell says.
+        """Return the value of a cell.
 
         Raises:
             ValueError: If it is not of its kind.
@@ -59,12 +59,12 @@ class _Column(NamedTuple):
         return read(cell)
 
     def key(self, cell: str) -> str:
-        """Return the key of a node: its id, behind its group where it has one."""
+        """Return the key of a node: its id, behind its group if it has one."""
         return f"{self.group}:{cell}" if self.group else cell
 
     @property
     def delimiter(self) -> str:
-        """What separates the labels of a node in one cell."""
+        """The text between the labels of a node in one cell."""
         return ":" if self.name == "_labels" else LIST_DELIMITER
 
 
@@ -91,8 +91,8 @@ class _Header(NamedTuple):
 def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: GraphBuilder) -> None:
     """Add the nodes and relationships of one or more files.
 
-    A file without a header has that of another file: of "nodes-header.csv" for "nodes.csv" and "nodes-1.csv", of
-    "nodes.csv" for "nodes-1.csv", or of "header.csv" for all.
+    A file without a header takes the header of another file: of "nodes-header.csv" for "nodes.csv" and "nodes-1.csv",
+    of "nodes.csv" for "nodes-1.csv", or of "header.csv" for all.
 
     The key of a node is its id, behind the name of its group where ids have one: "Film:7". "label", "name" or "title"
     is its label, the labels of Neo4j are its types, and other properties are facts, by `attributes`. Properties of
@@ -221,7 +221,7 @@ def is_apoc_row(row: Any) -> bool:
 
 
 def export_rows(document: Any) -> Iterator[Any] | None:
-    """Return the nodes and relationships of a document of APOC or arrows.app as rows of APOC; None of another document.
+    """Return the nodes and relationships of a document of APOC or arrows.app as rows of APOC, otherwise None.
 
     APOC writes `{"nodes", "rels"}`, with lists or with objects by ids. arrows.app writes `{"nodes", "relationships"}`.
 

@@ -41,7 +41,7 @@ PREFIX = 1 << 14
 #: How many bytes of JSON hold its first row.
 _JSON_START = 1 << 20
 
-#: What a file begins with, white space aside, in the order in which it is looked for.
+#: The beginnings of files, white space aside, in the order in which they are looked for.
 _CONTENTS: tuple[tuple[re.Pattern[bytes], GraphFormat], ...] = (
     (re.compile(rb"PAR1"), "parquet"),
     (re.compile(rb"ARROW1"), "arrow"),
@@ -55,7 +55,7 @@ _CONTENTS: tuple[tuple[re.Pattern[bytes], GraphFormat], ...] = (
 
 
 def find_format(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphFormat | None:
-    """Return the format of a file or folder; None of a table whose delimiter is to be found.
+    """Return the format of a file or folder, or None for a table whose delimiter is still to be found.
 
     Raises:
         GraphLoadError: If it cannot be read.
@@ -198,7 +198,7 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
         raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=error.hint_python) from error
 
 
-#: The formats of tables of facts; None is text whose delimiter is to be found.
+#: The formats of tables of facts. None is text whose delimiter is to be found.
 _TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
 
 
@@ -209,13 +209,13 @@ def read_graph_rows(
     format: GraphFormat | None = None,
     **options: Any,
 ) -> GraphBuilder:
-    """Read a graph from a file, or from a folder of those formats that are folders.
+    """Read a graph from a file, or from a folder if its format is a folder.
 
     - "tsv": `head<TAB>relation<TAB>tail`, with quotes as in RFC 4180 if all of the file is so written.
     - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.
     - "pipe": `head|relation|tail`.
-    - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
-    - "parquet", "arrow": a table; see `FrameReader`.
+    - "jsonl" and "json": rows of JSON, one per line or element of an array (see `JsonRows`).
+    - "parquet", "arrow": a table (see `FrameReader`).
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
     - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata": as `KnowledgeGraph.from_rdf`
       reads them by default.

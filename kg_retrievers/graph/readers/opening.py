@@ -23,17 +23,17 @@ from typing_extensions import Buffer
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.validation import checked_dataclass
 
-#: How many times its own size a compressed file may become where no limit is given. Text rarely exceeds 30; deflate
-#: can reach 1,032.
+#: How many times its own size a compressed file may become if no limit is given. Text rarely exceeds 30. Deflate can
+#: reach 1,032.
 UNPACKED_RATIO = 50
 
-#: What a compressed file may always become, in bytes.
+#: The size that a compressed file may always reach, in bytes.
 UNPACKED_FLOOR = 128 << 20
 
 
 @checked_dataclass
 class Limits:
-    """What a file may hold at most. A file that exceeds a limit is refused, and the error names the limit.
+    """The most that a file may hold. A file that exceeds a limit is refused, and the error names the limit.
 
     Args:
         unpacked_bytes: Bytes that a compressed file becomes; None allows 50 times its size, and always 128 MiB.
@@ -91,7 +91,7 @@ def skip_hints(what: str) -> dict[str, str]:
 
 @contextmanager
 def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
-    """Raise what goes wrong while a file is read or unpacked, and other errors, as a GraphLoadError."""
+    """Raise errors of reading or unpacking a file, and other errors, as a GraphLoadError."""
     wrong: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, lzma.LZMAError, *also)
     try:
         yield
@@ -176,9 +176,9 @@ _BUFFER = 1 << 18
 
 
 def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = True) -> io.BufferedReader:
-    """Open a file for reading; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, by suffix or first bytes.
+    """Open a file for reading. `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, by suffix or first bytes.
 
-    Reading raises a GraphLoadError where a limit is exceeded or the file is damaged.
+    Reading raises a GraphLoadError if a limit is exceeded or the file is damaged.
 
     Args:
         path: A regular file.
@@ -239,7 +239,7 @@ def check_regular(path: Path) -> None:
 
 
 def packing_of(path: Path) -> str:
-    """Return the suffix that says how a file is compressed, or an empty text where it is not."""
+    """Return the suffix that says how a file is compressed, or an empty text if it is not."""
     suffix = path.suffix.lower()
     if suffix in PACKED:
         return suffix
@@ -262,7 +262,7 @@ def _open_zstandard(raw: Any) -> Any:
     return pyarrow.input_stream(raw, compression="zstd")
 
 
-#: What unpacks an open file, by the suffix that says how it is compressed.
+#: The functions that unpack an open file, by the suffix that says how it is compressed.
 _UNPACKERS: dict[str, Callable[[Any], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
@@ -278,10 +278,10 @@ def _similar_names(path: Path) -> list[str]:
     return [name for name in names if Path(name).stem in stems][:3]
 
 
-#: How many bytes from the beginning tell what a file is.
+#: How many bytes from the beginning show the kind of a file.
 _START = 512
 
-#: Where the header of a tar archive says so.
+#: The place in a tar archive's header that says so.
 _TAR = slice(257, 262)
 
 
@@ -295,7 +295,7 @@ class _Kind(NamedTuple):
     suffixes: Sequence[str] = ()
 
 
-#: What holds no graph.
+#: The files that hold no graph.
 _KINDS = {
     name: _Kind(**kind)
     for name, kind in json.loads((files("kg_retrievers.graph") / "no_graphs.json").read_text("utf-8")).items()

@@ -1,4 +1,4 @@
-"""What a user says about a file, its lines, and the roles of its columns or keys, found by name."""
+"""The user's description of a file, its lines, and the roles of its columns or keys, found by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, skip_hints
 from kg_retrievers.graph.validation import checked_dataclass
 
-#: What becomes of the attributes of nodes that are no names or types.
+#: The use of the attributes of nodes that are no names or types.
 Attributes = Literal["facts", "drop"]
 OnError = Literal["raise", "skip"]
 
@@ -38,7 +38,7 @@ OF_ENTITIES = ("delimiter", "attributes", "encoding")
 
 @checked_dataclass
 class FileOptions:
-    """How a file is read; see `KnowledgeGraph.from_file`.
+    """How a file is read (see `KnowledgeGraph.from_file`).
 
     Args:
         columns: What the header calls head, relation and tail, and the source if you like.
@@ -80,7 +80,7 @@ class FileOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options that differ from their defaults, but for those of errors and limits."""
+        """The options that differ from their defaults, except options of errors and limits."""
         default, values = FileOptions(), {name: getattr(self, name) for name in _OPTIONS}
         given = {name: value for name, value in values.items() if value != getattr(default, name)}
         return {name: [*value] if name in ("columns", "facts") else value for name, value in given.items()}
@@ -91,7 +91,7 @@ class FileOptions:
         return [*(self.columns or ()), None, None, None, None][:4]
 
     def check_columns(self, has_source: bool) -> None:
-        """Check that `columns` names three columns, or four where one of them may be the source.
+        """Check that `columns` names three columns, or four if one of them may be the source.
 
         Raises:
             InvalidArgumentError: If it does not.
@@ -187,7 +187,7 @@ class TextFile:
                 yield self.text
 
     def blocks(self) -> Iterator[str]:
-        """Yield the whole lines of each part of the file; the caller counts them in `line`, as `lines_of` does."""
+        """Yield the whole lines of each part of the file. The caller counts them in `line`, as `lines_of` does."""
         self.line = before = 0
         with open_bytes(self.path, self.options.limits) as opened:
             decoder = codecs.getincrementaldecoder(self.options.codec)()
@@ -225,7 +225,7 @@ def _end_of_lines(text: str) -> int:
 
 
 def encoding_hints(data: bytes) -> dict[str, str]:
-    r"""Return what to do about bytes of a file that are none of its encoding, as arguments of errors.
+    r"""Return what to do about bytes of a file that are not in its encoding, as arguments of errors.
 
     Example:
         >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_python"]
@@ -239,12 +239,12 @@ def encoding_hints(data: bytes) -> dict[str, str]:
     return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --read encoding={other}."}
 
 
-#: What a column may be called, best name first: a table with "subject" and "source" has its head in "subject".
+#: The possible names of a column, best first: a table with "subject" and "source" has its head in "subject".
 HEAD = ("head", "subject", "source", "from", "start", "src", "node1", "s", "h")
 RELATION = ("relation", "predicate", "edge", "relationship", "rel", "property", "relation_type", "p", "r")
 TAIL = ("tail", "object", "target", "to", "end", "dst", "node2", "o", "t")
 
-#: What the column may be called that says where a fact is from, where it is not the head.
+#: The possible names of the column for the source of a fact, if it is not the head.
 SOURCE = ("source", "sources", "provenance", "graph")
 
 #: Begins the name of a column that is an attribute of facts, though it is called like another column.
@@ -255,7 +255,7 @@ LABEL = ("label", "name")
 ALIASES = ("aliases", "alias", "synonyms")
 TYPES = ("types", "type", "category")
 
-#: What nobody calls a relation of facts: a first row that has it in the place of the relation names the columns.
+#: Names that nobody gives a relation of facts: a first row that has one in the place of the relation names the columns.
 _ONLY_HEADER = ("relation", "predicate", "edge", "relationship", "rel")
 
 
@@ -276,7 +276,7 @@ class Roles(NamedTuple):
 
 
 def find_column(names: Sequence[str], wanted: Sequence[str], taken: Sequence[str] = ()) -> str | None:
-    """Return the column with the best of the wanted names, whatever their case; None where none or two have it.
+    """Return the column with the best of the wanted names, in any case, or None if none or two have it.
 
     Example:
         >>> find_column(["Source", "Subject"], HEAD)
@@ -291,7 +291,7 @@ def find_column(names: Sequence[str], wanted: Sequence[str], taken: Sequence[str
 
 
 def find_roles(names: Sequence[str], given: Sequence[str | None] = (None,) * 4) -> Roles | None:
-    """Return which columns hold head, relation and tail, and the source; None where one of the three is not found.
+    """Return the columns of head, relation, tail and source, or None if one of the first three is not found.
 
     Args:
         names: The names of all columns.
@@ -312,7 +312,7 @@ def find_roles(names: Sequence[str], given: Sequence[str | None] = (None,) * 4) 
 
 
 def repeated_name(names: Iterable[str]) -> str | None:
-    """Return the first name that two columns have; None if all differ. Several columns may have none.
+    """Return the first name that two columns have, or None if all differ. Several columns may have none.
 
     Example:
         >>> repeated_name(["a", "", "b", "", "a"])
@@ -322,7 +322,7 @@ def repeated_name(names: Iterable[str]) -> str | None:
 
 
 def entity_columns(names: Sequence[str]) -> dict[str, str]:
-    """Return what each column of a table of entities is to `AttributeReader`; its own name where it is an attribute.
+    """Return the role of each column of a table of entities for `AttributeReader`, or its name if an attribute.
 
     The key is under "".
 

@@ -32,7 +32,7 @@ from kg_retrievers.questions.question_forms.values import MAY_NAME, SAME_NAME, U
 from kg_retrievers.questions.self_questions.english import singular_of
 from kg_retrievers.questions.words import WORDS
 
-#: What an attribute says: when its fact begins or ends, when it happened, a number, or something else.
+#: The meaning of an attribute: when its fact begins or ends, when it happened, a number, or something else.
 Kind = Literal["begin", "end", "point", "number", "text"]
 
 _WORDS: dict[str, Any] = WORDS["attributes of facts"]
@@ -75,7 +75,7 @@ _Time: TypeAlias = tuple[str, Operator | None, str | tuple[str, ...], bool]
 
 @dataclass
 class FactTable:
-    """What the attributes of a graph's facts are.
+    """The attributes of a graph's facts.
 
     Attributes:
         graph: The graph.
@@ -152,7 +152,7 @@ class _Asked:
 
 _A_TIME = r"(?:when|(?:what|which) (?:year|date|day|month|time))\b"
 
-#: What questions ask for that begin so.
+#: The targets of questions that begin so.
 _BEGINNINGS: tuple[tuple[str, _Asked], ...] = (
     (r"from when (?:to|until|till) when\b", _Asked("time", ("point", "begin", "end"))),
     (rf"(?:since|from|starting) {_A_TIME}", _Asked("time", ("begin", "point"))),
@@ -167,7 +167,7 @@ _BEGINNINGS: tuple[tuple[str, _Asked], ...] = (
     ),
 )
 
-#: The operations of superlatives, by what is still to be found.
+#: The operations of superlatives, by the part that is still to be found.
 _DEGREES: tuple[tuple[str, Operation], ...] = (
     (r"\b(?:first|earliest)\b", Operation("min", by=("time",))),
     (r"\b(?:last|latest|most recent(?:ly)?)\b", Operation("max", by=("time",))),
@@ -207,7 +207,7 @@ class AttributeQuestions:
         self._walks, self._table, self._vectors, self._graph = walks, table, vectors, walks.graph
 
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
-        """Return the pattern of a question; None if it names no attribute, no value of one, and no time of facts.
+        """Return the pattern of a question, or None if it names no attribute, no value of one, and no time of facts.
 
         Raises:
             UnreadError: If it names an attribute, but not whose.

@@ -88,7 +88,7 @@ def leading_labels(adjacency: Adjacency, entities: Array) -> tuple[Array, Array]
 #: The most names of members that are read.
 NAMES = 32
 
-#: What counts how much; fitted, as logits, on questions that are not reported (`benchmarks/operation_questions/fit`
+#: How much each part counts, fitted as logits on questions that are not reported (`benchmarks/operation_questions/fit`
 #: and the graphs of `benchmarks/own_graphs/dev`). Cosines of a noun: with the nouns that name the class; with those,
 #: beyond a half; with other words of relations that lead to it, beyond a half; with the nearest relation of its own;
 #: with that, beyond a half; with the nearest three of these, on average; with its members' names together; with the
@@ -103,7 +103,7 @@ OF_PEOPLE, PERSON, RELATIONS = 1.7, 3.7, 0.5
 #: Words that ask for people.
 PEOPLE = frozenset(WORDS["people"])
 
-#: Near to these, as vectors, is what is said of people, and what a person is called.
+#: Near to these, as vectors, are the words said of people, and the words that call something a person.
 _SAID_OF_PEOPLE, _A_PERSON = ("person", "born", "birth", "married", "people"), ("person", "who")
 
 
@@ -153,7 +153,7 @@ class ClassWords:
         said_of = np.max(self._vectors @ near_to.T, axis=1)
         said = np.maximum(self._named.best(said_of), self._its.of_classes(self._its.best(said_of), 1))
         self._people = OF_PEOPLE * said + PERSON * self._named.best(np.max(self._vectors @ person.T, axis=1))
-        #: Returns how likely each class is what a noun means, as logits; (classes).
+        #: Returns how likely each class is the meaning of a noun, as logits (classes).
         self.nearness: Callable[[str], Array] = lru_cache(maxsize=1024)(partial(self._nearness, table))
 
     def closeness(self, vectors: Array) -> float:
@@ -351,11 +351,11 @@ class GraphClasses:
         return named
 
     def size_of(self, group: int) -> int:
-        """Return how many members a class has; of one of which only some are known, the most to which a label leads."""
+        """Return the number of members of a class, or if only some are known, the most to which a label leads."""
         return int(max(len(self.members[group]), *(self.counts[label] for label in self.labels[group])))
 
     def nearness(self, noun: str) -> Array:
-        """Return how likely each class is what a noun means, as logits; those of values come last; (classes)."""
+        """Return how likely each class is the meaning of a noun, as logits (classes). Those of values come last."""
         if not noun:
             return np.zeros(len(self.labels))
         return np.where(self._values, 0.0, self._words.nearness(noun) / NOUN_WEIGHT)
@@ -385,7 +385,7 @@ class GraphClasses:
         return int(self.of_label[labels[-1]])
 
     def end_kind(self, labels: Sequence[int]) -> str:
-        """Return what a walk leads to as values, one of `kinds`."""
+        """Return the kind of values to which a walk leads, one of `kinds`."""
         return self.kinds[self.end_of(labels)]
 
     def is_single(self, label: int) -> bool:
@@ -398,7 +398,7 @@ class GraphClasses:
 
 
 def value_kind_of(columns: ValueColumns, entities: Array) -> str:
-    """Return what most of some entities are as values: "date", "number", "truth" or ""."""
+    """Return the kind of value that most of some entities are: "date", "number", "truth" or ""."""
     truths, dates = columns.truths[entities] >= 0, columns.first[entities] != NO_DAY
     numbers = ~np.isnan(columns.numbers[entities])
     if (dates & numbers).any() and (columns.numbers[entities][dates & numbers] > LAST_YEAR).mean() > 0.05:
@@ -429,7 +429,7 @@ def _value_kinds(columns: ValueColumns, ends: Sequence[Array]) -> list[str]:
 def told_ends(graph: KnowledgeGraph) -> list[Array]:
     """Return entities to which each label leads that tell whether all are values, ascending.
 
-    They are all, where the graph keeps all; else the ends of some facts.
+    They are all ends if the graph keeps all, otherwise the ends of some facts.
     """
     samples = graph.relation_samples
     if samples.is_whole:
@@ -439,7 +439,7 @@ def told_ends(graph: KnowledgeGraph) -> list[Array]:
 
 
 def told_values(graph: KnowledgeGraph) -> ValueColumns:
-    """Return the values of a graph, read for all of `told_ends`; of a graph that keeps all, for all entities."""
+    """Return the values of a graph, read for all of `told_ends`, or for all entities if the graph keeps all."""
     samples = graph.relation_samples
     if samples.is_whole:
         return graph.value_columns

@@ -27,7 +27,7 @@ ORDINAL = rf"{'|'.join(ORDINALS)}|[2-9](?:nd|rd|th)|1\d(?:st|nd|rd|th)"
 _CENTURIES: list[str] = WORDS["centuries from the eleventh on"]
 _CENTURY_WORD = re.compile(rf"(?i)\b({'|'.join(_CENTURIES)})(?= century)")
 
-#: Shortened words, and what they stand for. `'s` is "is" after a question word and before anything but a noun.
+#: Shortened words, and their long forms. `'s` is "is" after a question word and before anything but a noun.
 _SHORT = re.compile(r"(?i)\b(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|could|would|should)n['’]t\b")
 _FULL = {"ca": "can", "wo": "will", "sha": "shall"}
 
@@ -46,7 +46,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The word without case; "" for an entity."""
+        """The word without case, or "" for an entity."""
         return "" if self.slot else self.text.casefold()
 
     @property
@@ -62,12 +62,12 @@ class Token:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of all that its entity may be; none for a word."""
+        """The keys of all that its entity may be, or none for a word."""
         return self.slot.entities[: self.slot.best] if self.slot else ()
 
 
 def tokens_of(question: str, slots: Sequence[QuestionEntity]) -> list[Token]:
-    """Return the words and the entities of a question, in its order; what it does not name is left out.
+    """Return the words and the entities of a question, in its order, without those that it does not name.
 
     Example:
         >>> [token.text for token in tokens_of("Which isn't in it?", [])]
@@ -129,7 +129,7 @@ def telling_words(tokens: Sequence[Token], without: Sequence[Token] = ()) -> str
 
 
 def words_of(tokens: Sequence[Token]) -> str:
-    """Return the words of some tokens, a blank between them; "_" for an entity."""
+    """Return the words of some tokens, separated by blanks, with "_" for an entity."""
     return " ".join(token.word or "_" for token in tokens)
 
 
@@ -145,7 +145,7 @@ _IRREGULAR: dict[str, str] = WORDS["irregular comparatives and superlatives"]
 
 
 def base_of(word: str, ending: str) -> str | None:
-    """Return the adjective of a comparative ("er") or superlative ("est"); None for other words.
+    """Return the adjective of a comparative ("er") or superlative ("est"), or None for other words.
 
     Example:
         >>> [base_of(word, "est") for word in ("biggest", "oldest", "heaviest", "largest", "guest", "nicest")]
@@ -164,12 +164,12 @@ def base_of(word: str, ending: str) -> str | None:
 
 
 def time_direction(adjective: str) -> int:
-    """Return -1 where an adjective points to earlier dates, 1 to later ones, 0 where it is not of time."""
+    """Return -1 if an adjective points to earlier dates, 1 if to later ones, 0 if it is not of time."""
     return _TIMES.get(adjective, 0)
 
 
 def direction(adjective: str) -> int:
-    """Return -1 where an adjective points to lower values, else 1.
+    """Return -1 if an adjective points to lower values, otherwise 1.
 
     Example:
         >>> direction("cheap"), direction("tall"), direction("young"), direction("old")
@@ -193,7 +193,7 @@ _DECADE = re.compile(r"(?:the )?(early |late )?(1\d|20)(\d0)s")
 
 
 class Limit(NamedTuple):
-    """A value that limits what is asked for.
+    """A value that limits the things asked for.
 
     Attributes:
         operator: How it limits.
@@ -220,7 +220,7 @@ class Limit(NamedTuple):
 
 
 def find_limits(words: Sequence[str], units: Collection[str]) -> list[Limit]:
-    """Return the values that limit what a question asks for, by position; none overlap.
+    """Return the values that limit the target of a question, by position. None overlap.
 
     Args:
         words: The words of the question, as `Token.word`.
@@ -372,7 +372,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Degree:
-    """By what things are compared, as in "the oldest", "the most huts", "more members".
+    """The measure by which things are compared, as in "the oldest", "the most huts", "more members".
 
     Attributes:
         sign: 1 for the greatest, -1 for the least.
@@ -396,13 +396,13 @@ class Degree:
 
     @property
     def comparison(self) -> Comparison:
-        """The sign between the value of what wins and that of what it is compared with."""
+        """The sign between the value of the winner and the value it is compared with."""
         return ">" if self.sign > 0 else "<"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a question asks, and the words in which it does.
+    """The request of a question, and its words for it.
 
     Attributes:
         kind: What is asked.
@@ -461,7 +461,7 @@ class Reading:
         return not self.polar and any(token.word in ("which", "what", "who", "whom", "whose") for token in self.tokens)
 
     def search(self, form: str | re.Pattern[str]) -> tuple[int, int, re.Match[str]] | None:
-        """Return where a form is found, as positions of tokens."""
+        """Return the place of a form, as positions of tokens."""
         match = re.search(form, self.text)
         if match is None:
             return None
@@ -469,12 +469,12 @@ class Reading:
         return start, start + len(match[0].split()), match
 
     def score(self, tokens: Sequence[Token]) -> float:
-        """Return how near a noun is to what the graph holds."""
+        """Return how near a noun is to the names in the graph."""
         return self.noun_score(words_of(tokens)) if tokens else 0.0
 
 
 def noun_end(reading: Reading, at: int) -> int:
-    """Return where the noun that begins at a position ends: of several words, up to a plural."""
+    """Return the end of the noun that begins at a position, which may have several words, up to a plural."""
     tokens, end = reading.tokens, at
     while end < len(tokens) and tokens[end].telling and end < at + 3:
         end += 1
@@ -504,9 +504,9 @@ def number_of(text: str) -> int:
 
 
 def joined(tokens: Sequence[Token], at: int, words: Collection[str]) -> int:
-    """Return the position of the second of two entities that a word at a position joins; 0 where it joins none.
+    """Return the position of the second of two entities that a word at a position joins, or 0 if it joins none.
 
-    The word must be one of some; a preposition and an article may stand before the second entity.
+    The word must be one of some. A preposition and an article may stand before the second entity.
     """
     if not 0 < at < len(tokens) - 1 or tokens[at].word not in words or not tokens[at - 1].slot:
         return 0
@@ -518,11 +518,11 @@ def joined(tokens: Sequence[Token], at: int, words: Collection[str]) -> int:
 
 _VERB = rf"(?:{'|'.join(sorted(AUXILIARY))})"
 
-#: What may stand before a question, and after it, and says nothing.
+#: Words that may stand before a question, and after it, and say nothing.
 _OPENING = re.compile(rf"^(?:{any_of('openings')}\b ?)+(?:[,:-] )?|^[,:-] |^{any_of('topics are named by')} [^,_]* , ")
 _CLOSING = re.compile(rf"(?: [,:-])? {any_of('closings')}$| , which(?: ones?)?$| [,:-]$")
 
-#: Asking somebody to say, and what is said to whom.
+#: The words that ask somebody to say something, and whom.
 _SAYING = rf"{any_of('sayings')}(?: (?:me|us|out|up|know|find|see|again))*"
 _REQUEST = re.compile(
     r"^(?:(?:can|could|would|will|do|does|did|may|might) (?:you|we|i|anyone|anybody|someone|somebody)"
@@ -542,7 +542,7 @@ _CLAIM = re.compile(
 )
 _CHECKING = frozenset(["check", "confirm", "verify"])
 
-#: What turns a statement into a question.
+#: Words that turn a statement into a question.
 _TAG = re.compile(
     rf"(?: [,:-])? (?:{_VERB}(?: not)? (?:it|he|she|they|that|there|this)(?: not)?"
     r"(?: (?:right|true|correct|so|the case))?"
@@ -574,7 +574,7 @@ PRONOUNS = frozenset(["it", "its", "he", "him", "his", "she", "her", "they", "th
 
 
 def take_opening(reading: Reading) -> None:
-    """Take what frames a question, "how many" and "is it true that"; a verb before all else asks whether it holds."""
+    """Take the frame of a question, "how many" and "is it true that". A verb before all else asks whether it holds."""
     _take_frames(reading)
     _take_and_which(reading)
     if not _WH.search(reading.text) and (found := reading.search(_TAG)) and found[0]:

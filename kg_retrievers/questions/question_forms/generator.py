@@ -32,11 +32,11 @@ from kg_retrievers.questions.reading import type_nouns
 from kg_retrievers.questions.self_questions.english import singular_of
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
-#: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
+#: Endings by which the people or things of a place are named, and the other possible endings of the place's name.
 _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
 _PLACE_ENDINGS = ("", "y", "a", "ia", "e", "o", "land")
 
-#: What to do about a question that is not understood.
+#: The next step for a question that is not understood.
 _REPHRASE = {
     "hint_python": "Rephrase it with a relation of the graph, or give examples= or llm=.",
     "hint_shell": "Rephrase it with a relation of the graph, or give --examples or --llm.",
@@ -50,9 +50,9 @@ MOST_BARE = 2
 
 
 class QuestionFormGenerator:
-    """Writes a pattern with conditions, absent triples or an operation where the form of a question asks for one.
+    """Writes a pattern with conditions, absent triples or an operation if the form of a question asks for one.
 
-    A small grammar knows the forms by function words, comparatives and superlatives; the zero-shot generator finds the
+    A small grammar knows the forms by function words, comparatives and superlatives. The zero-shot generator finds the
     relations for the words that are left, from the entities of the question or from all members of a class that a noun
     names.
 
@@ -84,7 +84,7 @@ class QuestionFormGenerator:
         return AttributeQuestions(self._reader().walks, table, token_table())
 
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
-        """Return the pattern of a question that needs an operation; None for another question.
+        """Return the pattern of a question that needs an operation, or None for another question.
 
         Args:
             question: The question.

@@ -50,7 +50,7 @@ def has_quantity(tokens: Sequence[Token]) -> bool:
 
 
 def take_quantity(reading: Reading) -> None:
-    """Take how many of something there must be; a number with a unit or of more than three digits is none."""
+    """Take the number of things that there must be. A number with a unit or of more than three digits is none."""
     for comparison, form in _FORMS:
         found = reading.search(rf"(?<![^ ]){form}")
         if found is None:
@@ -103,7 +103,7 @@ _COMPARING = re.compile(
     r"^(?:if (?:i|you|we|one) )?(?:compare|comparing|compared|between|of|out of)(?: the)?(?: two)?(?: [a-z]+)?(?= _)"
 )
 
-#: Before a superlative, these say that its noun is what is measured: "has the lowest price".
+#: Before a superlative, these say that its noun is the measure: "has the lowest price".
 _HAVING = frozenset(["has", "have", "had", "having", "with", "of", "at", "for", "by", "got"])
 
 
@@ -430,7 +430,7 @@ _FRONTED = re.compile(rf"^{_OF.format(more='|for|from')}(?:_ )*(?=[a-z])")
 
 
 def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
-    """Return the noun for what is looked for, and the clause with this noun in its place."""
+    """Return the noun for the target, and the clause with this noun in its place."""
     tokens = reading.tokens
     asked = _asked(reading)
     found = reading.search(_FRONTED) or reading.search(_AMONG)
@@ -491,14 +491,14 @@ _FROM_TO = re.compile(r"\bfrom (?:the )?(?:[a-z]+est )?to (?:the )?(?:[a-z]+est\
 #: Compares two as equal, which no operation does.
 _EQUAL = re.compile(r"\bas (?:many|much) (?:[a-z]+ )?as (?=_)")
 
-#: Words that turn or narrow what a question asks; none of them may be left where they are not read.
+#: Words that turn or narrow a question. None of them may be left where they are not read.
 _TURNING = NEGATIVE | frozenset(
     re.findall(r"\w+", "nor nothing only solely same all every each both always except excluding")
 )
 
 
 def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units: Collection[str]) -> Form | None:
-    """Return the form of a question; None where it needs no operation, or is too long for one.
+    """Return the form of a question, or None if it needs no operation, or is too long for one.
 
     Args:
         tokens: Its words and entities.

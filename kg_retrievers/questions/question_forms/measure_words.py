@@ -1,4 +1,4 @@
-"""The words with which a question asks for a measure, and what is left of it without them."""
+"""The words with which a question asks for a measure, and the rest of it without them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ PLAIN = frozenset(WORDS["say nothing about measures"])
 
 @dataclass
 class Asked:
-    """What a question asks of things.
+    """The request of a question about things.
 
     Attributes:
         kind: The operation.
@@ -114,7 +114,7 @@ class Asked:
 
 
 def take_measure(tokens: Sequence[Token]) -> Asked | None:
-    """Take the words for a mean, sum, range, share or group from a question; None if it has none of these.
+    """Take the words for a mean, sum, range, share or group from a question, or None if it has none of these.
 
     Example:
         >>> asked = take_measure([Token(word) for word in "the average height of towers per city".split()])

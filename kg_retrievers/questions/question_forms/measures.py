@@ -63,13 +63,13 @@ ASKS_WHICH = re.compile(r"\b(?:which|who|whom|whose|where)\b|\bwhat (?!is|are|wa
 #: Before the noun for all of which something is a share.
 ALL_OF_THEM = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
 
-#: What may be computed from how many of something each thing has.
+#: The measures that may be computed from how many of something each thing has.
 COUNTED = frozenset(["mean", "sum", "max", "min", "range"])
 
 #: Signs that stand for a comma.
 PAUSES = frozenset([":", ";", "-", "–", "—", "."])
 
-#: Reads a question for a list, given by its words; the pattern has a target.
+#: Reads a question for a list, given by its words. The pattern has a target.
 ReadList = Callable[[Sequence[Token]], Pattern]
 
 #: From which confidence a walk is meant whose relation has none of the words.
@@ -103,7 +103,7 @@ class Things:
 
     @property
     def confidence(self) -> float:
-        """How likely the things are those that are meant."""
+        """How likely the things are the ones meant."""
         return 1.0 if self.pattern is None else self.pattern.confidence or 0.0
 
 
@@ -120,7 +120,7 @@ class Measures:
         self._walks, self._kinds, self._read_list, self._graph = walks, walks.kinds, read_list, walks.graph
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
-        """Return the pattern of a question; None if it asks for nothing of this.
+        """Return the pattern of a question, or None if it asks for nothing of this.
 
         Raises:
             UnreadError: If a part of it is not found.
@@ -497,7 +497,7 @@ class Measures:
 
 
 def trimmed(tokens: Sequence[Token]) -> list[Token]:
-    """Return a clause without what joins it to the rest of a question."""
+    """Return a clause without the words that join it to the rest of a question."""
     kept = list(tokens)
     while kept and kept[0].word in (",", "of", "the", "all", "that", "out", "every", "each"):
         kept.pop(0)
@@ -507,7 +507,7 @@ def trimmed(tokens: Sequence[Token]) -> list[Token]:
 
 
 def split_clause(clause: list[Token]) -> tuple[list[Token], list[Token]]:
-    """Return the clause of all things and that of a part of them, as of "in Norway that are older than 10 years".
+    """Return the clause of all things and the clause of a part of them, as of "in Norway that are older than 10 years".
 
     Raises:
         UnreadError: If the clause limits the things twice and does not say which of both is for all of them.

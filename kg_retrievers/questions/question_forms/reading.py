@@ -57,7 +57,7 @@ _Triple = tuple[Term, Term, Term]
 
 
 class PatternBuilder:
-    """Collects what a pattern consists of.
+    """Collects the parts of a pattern.
 
     Args:
         graph: Gives the names of relations.
@@ -105,7 +105,7 @@ class PatternBuilder:
             into.append((there, relation, here) if is_backward(label) else (here, relation, there))
 
     def add(self, other: Pattern) -> None:
-        """Add what another pattern says of its target."""
+        """Add another pattern's statements about its target."""
         new = {str(other.target): self.target}
 
         def term(old: Term) -> Term:
@@ -150,7 +150,7 @@ class Composer:
         self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
 
     def pattern(self, form: Form, arms: Arms, share: float) -> Pattern:
-        """Return the pattern of what was found, in a class with this share."""
+        """Return the pattern of the parts found, in a class with this share."""
         builder = PatternBuilder(self._graph, self._type(form.noun, form.clause))
         certain = CERTAIN_COUNT if form.kind == "count" else CERTAIN
         builder.confidence = sureness([way for _, _, way in arms.ways], share, arms.near, certain)
@@ -294,7 +294,7 @@ class Counting:
         self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
 
     def add_degree(self, form: Form, arms: Arms, degree: Degree) -> bool:
-        """Add the walk by which the things of a class are compared; False where there is none."""
+        """Add the walk by which the things of a class are compared, and return False if there is none."""
         if degree.often:
             return self._add_often(form, arms, degree)
         if not degree.noun:
@@ -330,7 +330,7 @@ class Counting:
         return self.add_counted(form, arms, quantity.noun, quantity)
 
     def add_counted(self, form: Form, arms: Arms, noun: Sequence[Token], quantity: Quantity | None) -> bool:
-        """Add the walk from what is counted to what it is counted for."""
+        """Add the walk from the things counted to the thing they are counted for."""
         least = quantity.number + (quantity.comparison == ">") if quantity else 2
         needed = least if quantity is None or quantity.comparison in (">", ">=", "=") else max(least // 2, 1)
         way = self.counted_way(form.clause, noun, arms.group, needed)
@@ -385,7 +385,7 @@ class Counting:
         return True
 
     def add_negative(self, form: Form, arms: Arms) -> bool:
-        """Add what must not hold; False where it is not found."""
+        """Add the facts that must not hold, and return False if they are not found."""
         negative = list(form.negative)
         slots = [at for at, token in enumerate(negative) if token.slot]
         if not slots:
@@ -438,10 +438,10 @@ def _undirected(way: Way) -> tuple[int, ...]:
     return min(way.labels, way.back)
 
 
-#: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
+#: How much less likely it makes a walk to pass by things that the noun fits better than the things at its end.
 PASSING_COST = 2.0
 
-#: Of how many classes of an entity, the largest first, other members are asked for what it lacks.
+#: Of how many classes of an entity, the largest first, other members are asked for the facts that it lacks.
 MOST_ALIKE = 8
 
 #: How much less likely it makes a walk that the entity from which it should start has no such fact.
@@ -841,7 +841,7 @@ def likeliest_classes(near: Array, most: int, margin: float = 0.5) -> list[int]:
 
 
 def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int, ...]]:
-    """Return the positions of entities; those that "or" joins are together, or "and" where both are meant alike."""
+    """Return groups of positions of entities, joined by "or", or by "and" if both are meant alike."""
     groups = list[tuple[int, ...]]()
     for at, token in enumerate(tokens):
         if not token.slot:
@@ -854,7 +854,7 @@ def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int
 
 
 def before_slot(tokens: Sequence[Token]) -> list[Token]:
-    """Return the words before the last entity, but those of function right before it."""
+    """Return the words before the last entity, except the words of function right before it."""
     last = max((at for at, token in enumerate(tokens) if token.slot), default=len(tokens))
     kept = list(tokens[:last])
     while kept and not kept[-1].telling and len(kept) > 1:

@@ -29,7 +29,7 @@ from kg_retrievers.questions.question_forms.values import (
 _WH = r"(?:who|whom|whose|what|which|when|where|how)"
 _PREPOSITION = r"(?:(?:in|on|at|for|from|to|by|with|of|under|into|since) )?"
 
-#: Where a further question begins.
+#: The beginning of a further question.
 _FURTHER = re.compile(
     rf"(?:[,;?] )?(?:and|also|plus) (?:also )?(?={_PREPOSITION}{_WH}\b)|[,;?] (?={_PREPOSITION}{_WH}\b)"
 )
@@ -45,7 +45,7 @@ _ITS = re.compile(
     rf"(?:of|for) _ and (?:its|his|her|their) (.+)"
 )
 
-#: Asks how many there are of what was named before.
+#: Asks how many of the things named before there are.
 _COUNTS_ALL = re.compile(r"(?:how many|what number)(?: of (?:each|them|these|those))?(?: (?:are|is|were) .*)?")
 _LISTED = re.compile(r"_ , ((?:(?:the |its )?[a-z][\w'-]*(?: [a-z][\w'-]*){0,2}(?: , and | , | and |$)){2,})")
 _ASKS_PERSON = re.compile(r"\b(?:who|whom)\b")
@@ -90,7 +90,7 @@ class Several:
         self._walks, self._kinds, self._graph = walks, walks.kinds, walks.graph
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
-        """Return the pattern of a question; None if it has one part only.
+        """Return the pattern of a question, or None if it has one part only.
 
         Raises:
             UnreadError: If a part is not understood; it holds the words of the part.
@@ -192,7 +192,7 @@ SURE = 0.5
 
 
 def parts_of(tokens: Sequence[Token]) -> list[Part]:
-    """Return the parts of a question, each with what it is about; fewer than two for a question of one part.
+    """Return the parts of a question, each with its subject, or fewer than two for a question of one part.
 
     Example:
         >>> from kg_retrievers.index import QuestionEntity

@@ -105,7 +105,7 @@ class UnreadError(Exception):
 
 @dataclass
 class Arms:
-    """What is said of the things of one class, with how likely all of it is."""
+    """The statements about the things of one class, with how likely all of them are."""
 
     group: int
     log: float
@@ -113,7 +113,7 @@ class Arms:
     ways: list[tuple[str, object, Way]] = field(default_factory=list)
 
     def add(self, role: str, what: object, way: Way | None) -> bool:
-        """Add a walk; False where there is none."""
+        """Add a walk, and return False if there is none."""
         if way is None:
             return False
         self.ways.append((role, what, way))
@@ -159,7 +159,7 @@ def keys_of(tokens: Iterable[Token]) -> list[str]:
 
 
 def span_of(tokens: Sequence[Token], part: Sequence[Token]) -> tuple[int, int]:
-    """Return where a part stands in tokens; an empty span at their end where it does not."""
+    """Return the place of a part in tokens, or an empty span at their end if it is not there."""
     size = len(part)
     for at in range(len(tokens) - size + 1 if size else 0):
         if list(tokens[at : at + size]) == list(part):
@@ -168,7 +168,7 @@ def span_of(tokens: Sequence[Token], part: Sequence[Token]) -> tuple[int, int]:
 
 
 def standing(tokens: Sequence[Token], part: Sequence[Token], opening: str = "") -> tuple[list[Token], int]:
-    """Return a text in which a part stands for things of a class, at its end if it has none, and where it stands.
+    """Return a text in which a part stands for things of a class, at its end if it has none, and that position.
 
     Args:
         tokens: The text.
@@ -183,19 +183,19 @@ def standing(tokens: Sequence[Token], part: Sequence[Token], opening: str = "") 
     return [*before, stand_in(" ".join(token.text for token in part) or "it"), *tokens[last:]], len(before)
 
 
-#: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
+#: How much the nearest word of a relation counts, as a cosine, and the share of a class that has a value of it.
 NAME_WEIGHT, SHARE_WEIGHT = 3.0, 1.0
 
 #: The same of an adjective, which says little else: "the heaviest".
 ADJECTIVE_WEIGHT = 8.0
 
-#: The cosine of words with a relation that measures what they ask for.
+#: The cosine of words with a relation that measures the thing they ask for.
 A_MEASURE = 0.8
 
 #: How much less likely a second step makes a value.
 STEP_COST = 2.5
 
-#: What a date of something is called where an adjective alone asks for its age.
+#: The name of a date of something if an adjective alone asks for its age.
 _BEGINNINGS = "born birth founded opened released built started"
 
 
@@ -245,7 +245,7 @@ class WalkFinder:
         return bool(np.isin(self.reached(self.ids_of(token), labels), self._kind).any())
 
     def ids_of(self, *tokens: Token) -> Array:
-        """Return the ids of the entities that some tokens may be; int64."""
+        """Return the ids of the entities that some tokens may be, int64."""
         ids = [self.graph.entities.find(key) for key in keys_of(tokens)]
         return np.array([one for one in ids if one >= 0], np.int64)
 
@@ -292,22 +292,22 @@ class WalkFinder:
         return [replace(way, start=group) for way in ways]
 
     def ends(self, token: Token, labels: Sequence[int]) -> list[str]:
-        """Return the names of where a walk from the entity of a token leads."""
+        """Return the names of the ends of a walk from the entity of a token."""
         found = self.reached(self.ids_of(token), labels)
         return [self.graph.names[int(self.graph.labels[end])] for end in found.tolist()]
 
     def meets(self, others: WalkFinder, way: Way) -> bool:
-        """Whether a walk from things of another kind leads to those of this one, as far as kinds are known."""
+        """Whether a walk from things of another kind leads to things of this kind, as far as kinds are known."""
         if self._kind is None or others._kind is None:
             return True
         return bool(np.isin(self.reached(spread(others._kind, MEMBERS), way.labels), self._kind).any())
 
     def reached(self, starts: Array, labels: Sequence[int]) -> Array:
-        """Return the ids of where a walk leads from some entities, ascending."""
+        """Return the ids of the ends of a walk from some entities, ascending."""
         return Surroundings(self.graph.adjacency, starts, self._steps).ends(tuple(labels), revisits=True)
 
     def measuring(self, words: str) -> tuple[int, Array] | None:
-        """Return the label of numbers whose relation is called by some words, and the ids of what has them."""
+        """Return the label of numbers whose relation is called by some words, and the ids of things that have them."""
         labels = [
             label for label in range(0, len(self.classes.of_label), 2) if self.classes.end_kind([label]) == "number"
         ]
@@ -328,7 +328,7 @@ class WalkFinder:
         return join.bindings([str(pattern.target)], "none")[:, 0]
 
     def noun_nearness(self, noun: Sequence[Token]) -> Array:
-        """Return how near a noun is to each class; zeros for none."""
+        """Return how near a noun is to each class, or zeros for no noun."""
         words = " ".join(token.word for token in noun if token.word)
         return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
 
@@ -372,7 +372,7 @@ class WalkFinder:
         unit: str = "",
         weight: float | None = None,
     ) -> Way | None:
-        """Return the likeliest of some walks that leads to values; its logarithm counts what its name says."""
+        """Return the likeliest of some walks that leads to values. Its logarithm includes the evidence of its name."""
         found = [
             replace(way, log=way.log + self._named(way, words, weight or NAME_WEIGHT) + self._shared(way, group))
             for way in ways
@@ -472,7 +472,7 @@ class WalkFinder:
     def number_way(
         self, noun: Sequence[Token], group: int, rest: Sequence[Token] = (), least: float = SAME_NAME
     ) -> Way | None:
-        """Return the walk to the number of something, where a relation is called so.
+        """Return the walk to the number of something, if a relation is called so.
 
         Args:
             noun: What there is a number of.

@@ -1,4 +1,4 @@
-"""Questions about whole entities and the whole graph: how things are connected, what is known of one, what is there."""
+"""Questions about whole entities and the whole graph: connections of things, facts about one, contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = frozenset(WORDS["say nothing about whole entities"])
 #: Plain words too, unless a relation has the word in its name.
 _OTHER = frozenset(WORDS["say nothing about whole entities unless a relation has them"])
 
-#: What each kind of question is recognised by, a list of phrases, and the further words that it may have.
+#: The phrases by which each kind of question is recognised, as a list, and the further words that it may have.
 _SHAPES: tuple[tuple[OperationKind, str], ...] = (
     ("connect", "each other another together if hang come comes touch way lead leads using"),
     ("common", "things"),
@@ -40,7 +40,7 @@ _ASKS_FACT = re.compile(r"\b(?:where|when|why|how (?:many|much|long|old|big|far|
 #: Asks for the words by which somebody describes the entity.
 _ASKS_WORDS = re.compile(r"\b(?:what|which) words\b")
 
-#: What a question about the whole graph, or about the things of a kind in general, has beside plain words.
+#: The words of a question about the whole graph, or about the things of a kind in general, in addition to plain words.
 _OVERVIEW = re.compile(rf"\b{any_of('overview')}\b")
 _ASKS = re.compile(rf"\b{any_of('asks what is known')}\b")
 
@@ -65,7 +65,7 @@ class WholeEntities:
         self._kinds, self._relation_words = kinds, kinds.relation_words
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
-        """Return the pattern of a question about whole entities, or the whole graph; None for another question."""
+        """Return the pattern of a question about whole entities, or the whole graph, or None for another question."""
         text = " ".join(token.word or "_" for token in tokens if token.slot or re.match(r"\w", token.text))
         slots = [token.slot for token in tokens if token.slot]
         if not slots:

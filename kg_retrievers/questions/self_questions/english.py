@@ -1,4 +1,4 @@
-"""Grammar of English: the verbs, what the name of a relation says, and nouns for the ends of its facts."""
+"""Grammar of English: the verbs, the meaning of a relation's name, and nouns for the ends of its facts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VOWELS = "aeiou"
 
 @dataclass(frozen=True)
 class Verb:
-    """The forms of a verb. `base` and `third` are empty where only a past form is known.
+    """The forms of a verb. `base` and `third` are empty if only a past form is known.
 
     Attributes:
         base: As in "did write".
@@ -50,7 +50,7 @@ class Verb:
 
 
 def verb_of(word: str) -> Verb | None:
-    """Return the verb that a word is a form of; of an unknown past form only this form is known.
+    """Return the verb that a word is a form of. Of an unknown past form only this form is known.
 
     Example:
         >>> verb_of("written").past, verb_of("colonized").base, verb_of("colour")
@@ -62,7 +62,7 @@ def verb_of(word: str) -> Verb | None:
 
 
 def verb_of_agent(noun: str) -> Verb | None:
-    """Return the verb of what a noun says somebody does.
+    """Return the verb for the activity that a noun of agent names.
 
     Example:
         >>> verb_of_agent("writer").base, verb_of_agent("river")
@@ -133,7 +133,7 @@ _VERBS = [
     *map(_verb, _WORDS["regular verbs"]),
 ]
 
-#: Every form but the agent; where two verbs share one, as "found", that of the last counts.
+#: Every form but the agent. If two verbs share one, as "found", the form of the last counts.
 _FORMS = {form: verb for verb in _VERBS for form in (verb.base, verb.third, verb.past, verb.participle, verb.gerund)}
 _AGENTS = {verb.agent: verb for verb in _VERBS}
 
@@ -145,7 +145,7 @@ Form = Literal["noun", "noun of", "passive", "verb", "copula"]
 _PREPOSITIONS = frozenset(_WORDS["prepositions"])
 _STATES = frozenset(_WORDS["participles of states"])
 
-#: What stands before a noun; a name such as "lists_no_items" is read as it stands.
+#: Words before a noun. A name such as "lists_no_items" is read as it stands.
 _DETERMINERS = frozenset({"a", "an", "the", "no", "not", "any", "all", "its", "their"})
 
 #: Nouns that look like "starring".
@@ -176,8 +176,8 @@ class RelationWords:
 def read_relation(name: str) -> RelationWords:
     """Read the name of a relation.
 
-    A noun is taken for what the tail is to the head, as in most graphs: "Ann parent Bob" says that Bob is Ann's parent.
-    The rules are those of English; in another language every name is a noun.
+    A noun is taken for the tail's role to the head, as in most graphs: "Ann parent Bob" says that Bob is Ann's parent.
+    The rules are for English. In another language every name is a noun.
 
     Example:
         >>> read_relation("directed_by").form, read_relation("http://example.org/birthPlace").words
@@ -247,7 +247,7 @@ def _state(words: list[str]) -> RelationWords:
 
 EndKind = Literal["person", "place", "date", "number", "thing", "unknown"]
 
-#: How many ends of a relation are looked at, and the share of them that decides what all are.
+#: How many ends of a relation are looked at, and the share of them that decides the kind of all.
 ENDS_SEEN, SHARE = 200, 0.8
 
 #: Words in the names of types that say that something is a person, or a place.
@@ -257,7 +257,7 @@ _PLACE = frozenset(_WORDS["places"])
 
 @dataclass(frozen=True)
 class EndWords:
-    """The words for what a step leads to.
+    """The words for the ends of a step.
 
     Attributes:
         kind: What it is.
@@ -316,10 +316,10 @@ def singular_of(noun: str) -> str:
 
 
 def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
-    """Return the words for what the steps with an adjacency label lead to.
+    """Return the words for the ends of the steps with an adjacency label.
 
-    What most ends are called says whether they are dates or numbers; their types say whether they are persons or places
-    and what one is called. Without types, the relation can say it: somebody directs what is "directed by" them.
+    The names of most ends say whether they are dates or numbers. Their types say whether they are persons or places,
+    and how one is called. Without types, the relation can say it: somebody directs a thing that is "directed by" them.
 
     Args:
         graph: The graph.

@@ -24,14 +24,14 @@ def generate_questions(
 ) -> list[Question]:
     """Write questions that a graph can answer, with answers and patterns, for examples and for training.
 
-    In turn, as far as the graph allows: walks of one to `max_hops` hops from a named entity, and what two named
-    entities have in common. Relations are drawn alike, however many triples they have. A walk that goes both forward
-    and backward omits its own start. Questions with more than `MAX_ANSWERS` answers are left out, and
-    names that several entities bear are not used.
+    In turn, as far as the graph allows: walks of one to `max_hops` hops from a named entity, and entities common to two
+    named entities. Relations are drawn alike, however many triples they have. A walk that goes both forward and
+    backward omits its own start. Questions with more than `MAX_ANSWERS` answers are left out, and names that several
+    entities bear are not used.
 
     The words come from the names of relations and types by rules of English grammar: "directed_by" gives "Who directed
-    Her?", "the director of Her", "What did Ann direct?". No question of the kind that people ask is looked at, so
-    check what they bring on some real ones: see `evaluate`.
+    Her?", "the director of Her", "What did Ann direct?". The questions that people ask are not looked at, so check the
+    effect on some real ones: see `evaluate`.
 
     Args:
         graph: The graph; of an index `index.graph`.

@@ -101,7 +101,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a question asks for.
+    """The request of a question.
 
     Attributes:
         walks: One walk, or several of one step each that lead to the same entities.
@@ -117,7 +117,7 @@ class Shape:
 
     @property
     def kind(self) -> str:
-        """What sort of question it is: "2-hop" or "conjunction"."""
+        """The sort of question: "2-hop" or "conjunction"."""
         return "conjunction" if len(self.walks) > 1 else f"{len(self.walks[0].labels)}-hop"
 
     def pattern(self, graph: KnowledgeGraph, names: Names) -> Pattern:
@@ -154,7 +154,7 @@ class ShapeDrawer:
         self._is_telling[self._relations] = True
 
     def draw(self, hops: int) -> Shape | None:
-        """Return a walk of so many hops, for 0 two steps that meet; None if `TRIES` draws find none."""
+        """Return a walk of so many hops, for 0 two steps that meet, or None if `TRIES` draws find none."""
         tries = range(TRIES if self._relations else 0)
         shapes = filter(None, (self._walk(hops) if hops else self._conjunction() for _ in tries))
         return next((shape for shape in shapes if not any(map(self._names.is_blank, shape.answers))), None)

@@ -1,4 +1,4 @@
-"""The text of a question: what a shape asks for, said in one of many ways."""
+"""The text of a question: the request of a shape, said in one of many ways."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ONCE = frozenset({"born", "buried", "founded", "published", "released", "made",
 
 
 class Start(NamedTuple):
-    """Where a step starts: an entity's name, or a noun phrase for what an earlier step leads to."""
+    """The start of a step: an entity's name, or a noun phrase for the end of an earlier step."""
 
     text: str
     plural: bool = False
@@ -130,11 +130,11 @@ def _filling(words: RelationWords, verb: Verb | None, start: Start) -> dict[str,
     }
 
 
-#: What precedes a noun phrase, or what follows it.
+#: The words before or after a noun phrase.
 _FRAMES = ("Name {}.", "Tell me {}.", "Give me {}.", "I am looking for {}.", "{}?", "{}", "Do you know {}?", "Find {}")
 _LISTS = ("List {}.", "Show me {}.", "Name {}.", "I want a list of {}.", "{}", "{}?", "Find {}")
 
-#: What precedes a clause with a question word: "who directed Her".
+#: The words before a clause with a question word: "who directed Her".
 _INDIRECT = ("Tell me {}.", "Can you tell me {}?", "Do you know {}?", "I want to know {}.", "I would like to know {}")
 
 #: How often a question is asked straight, and how often it is typed without capital and mark.

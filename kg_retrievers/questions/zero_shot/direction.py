@@ -21,7 +21,7 @@ _BE = frozenset(["am", "is", "are", "was", "were", "be", "been", "being"])
 
 
 class Said(NamedTuple):
-    """What words say of two ends.
+    """The meaning of words about two ends.
 
     Attributes:
         stem: The stem of the verb or noun.
@@ -33,7 +33,7 @@ class Said(NamedTuple):
 
     @property
     def above(self) -> bool | None:
-        """Whether the first end is above the second; None if the word does not tell."""
+        """Whether the first end is above the second, or None if the word does not say."""
         if self.stem in _ABOVE:
             return self.acts
         return not self.acts if self.stem in _BELOW else None
@@ -41,7 +41,7 @@ class Said(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def stem_of(word: str) -> str:
-    """Return what forms of a verb have in common with the noun for who does it.
+    """Return the common stem of forms of a verb and the noun for its agent.
 
     Example:
         >>> stem_of("supervised"), stem_of("supervisor"), stem_of("taught"), stem_of("teachers")
@@ -65,12 +65,12 @@ _BELOW = frozenset(map(stem_of, WORDS["nouns below"] + WORDS["verbs below"]))
 #: The stems of nouns that are no verbs.
 _NOUNS = (_ABOVE | _BELOW) - frozenset(map(stem_of, WORDS["verbs above"] + WORDS["verbs below"]))
 
-#: Words that end the name of a relation of which the head is what the name says: "subsidiary of".
+#: Words that end the name of a relation in which the head has the role of the name: "subsidiary of".
 _OF = frozenset(["of", "to", "for", "from", "under", "on", "into", "after", "in"])
 
 
 def claimed(text: str) -> Said | None:
-    """Return what a claim says of `TOPIC` and `OTHER`, the first and the second end.
+    """Return the meaning of a claim about `TOPIC` and `OTHER`, the first and the second end.
 
     Example:
         >>> claimed("was [x] trained by [y]"), claimed("is [y] the boss of [x]"), claimed("does [x] report to [y]")
@@ -104,7 +104,7 @@ NEAR_WORDS = 4
 
 
 def asked_end(text: str) -> Said | None:
-    """Return what a question says of its answer, the first end, and of `TOPIC`; None if its words do not tell.
+    """Return a question's words about its answer, the first end, and `TOPIC`, or None if they do not say.
 
     Example:
         >>> asked_end("who are the direct reports of [x]"), asked_end("who did [x] train"), asked_end("[x] 's boss")
@@ -134,7 +134,7 @@ def asked_end(text: str) -> Said | None:
 
 
 def relation_says(relation: str) -> Said | None:
-    """Return what the words of a relation say of head and tail.
+    """Return the meaning of a relation's words about head and tail.
 
     Example:
         >>> relation_says("trained under"), relation_says("reports to"), relation_says("subsidiary of").acts
@@ -158,7 +158,7 @@ def relation_says(relation: str) -> Said | None:
 
 
 def agrees(claim: Said, relation: Said) -> bool | None:
-    """Return whether a claim has its first end for the head of a relation; None if the words do not tell.
+    """Return whether a claim has its first end for the head of a relation, or None if the words do not say.
 
     Example:
         >>> agrees(Said("boss", True), Said("report", True)), agrees(Said("train", True), Said("train", True))

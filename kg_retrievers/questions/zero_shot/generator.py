@@ -77,7 +77,7 @@ class RankedWalk:
 
 @dataclass(frozen=True)
 class Understanding:
-    """What a question asks for.
+    """The request of a question.
 
     Attributes:
         arms: The walks that together lead to what is asked for: one, or one from each of several entities.
@@ -134,7 +134,7 @@ class Arm:
 
     @property
     def possession(self) -> float:
-        """The logarithm of how likely the best walk is asked for, compared with the lacked step; at most 0."""
+        """The logarithm of how likely the best walk is asked for, compared with the lacked step, at most 0."""
         return 0.0 if self.lacked is None else min(float(self.scores[0]) - self.lacked.score, 0.0)
 
     @property
@@ -154,7 +154,7 @@ class Arm:
         return float(softmax(self.scores)[self.alike(chosen)].sum())
 
     def margin(self, chosen: int) -> float:
-        """Return how much more a walk means what is asked than all that lead to other ends."""
+        """Return how much better a walk fits the question than all that lead to other ends."""
         meanings = self.features[:, WALK_FEATURES.index("meaning")]
         others = np.delete(meanings, self.alike(chosen))
         return float(meanings[chosen] - others.max(initial=0.0))
@@ -194,7 +194,7 @@ class Choice:
 
     @property
     def placed(self) -> Array:
-        """How well the walks account for each telling word: the noun of what is asked may name their ends, (words)."""
+        """How well the walks account for each telling word (words). The noun of the target may name their ends."""
         asked = self.arms[0].asked.words
         nouns = {id(word) for word in asked_noun(asked)}
         is_noun = np.array([id(word) in nouns for word in words_to_cover(asked)] or [False], bool)
@@ -202,12 +202,12 @@ class Choice:
 
     @property
     def measures(self) -> float:
-        """1 if the walks lead to numbers of what the question measures, -1 for those of another measure, else 0."""
+        """1 if the walks lead to numbers of the question's measure, -1 if to those of another, otherwise 0."""
         at = WALK_FEATURES.index("measure")
         return float(min(arm.features[walk, at] for arm, walk in self.pairs))
 
     def features(self) -> Array:
-        """Return what tells how sure it is that the question asks for the walks, see `CONFIDENCE_FEATURES`."""
+        """Return the features of how sure it is that the question asks for the walks, see `CONFIDENCE_FEATURES`."""
         rows = np.stack([arm.features[walk] for arm, walk in self.pairs])
         feature = dict(zip(WALK_FEATURES, rows.T, strict=True))
         lengths = 1 + feature["two steps"] + 2 * feature["three steps"]
@@ -243,7 +243,7 @@ def _without_times(understood: Understanding, times: Sequence[QuestionEntity]) -
 
 
 def meeting_walks(arms: Sequence[Arm]) -> Choice | None:
-    """Return walks that all lead to a common entity, with the highest sum of scores; None where none do."""
+    """Return walks that all lead to a common entity, with the highest sum of scores, or None if none do."""
     logs = [np.log(softmax(arm.scores)[: len(arm.ends)]) for arm in arms]
     combinations = product(*(range(len(of_arm)) for of_arm in logs))
     ranked = sorted(
@@ -265,13 +265,13 @@ READINGS = 8
 #: How many relations are named as the nearest.
 NEAREST = 3
 
-#: What the confidence is multiplied with if "who" or "where" leads to a date or number.
+#: The factor of the confidence if "who" or "where" leads to a date or number.
 VALUE_FOR_THING = 0.5
 
-#: What the confidence is multiplied with if the question limits its answers by a time or by a value that is left out.
+#: The factor of the confidence if the question limits its answers by a time or by a value that is left out.
 LIMIT_LEFT_OUT = 0.5
 
-#: What the confidence is multiplied with if a walk leads to a value that no word of the question names.
+#: The factor of the confidence if a walk leads to a value that no word of the question names.
 OTHER_VALUE = 0.5
 
 #: The logit of the direction of a claim whose words say it.
@@ -287,10 +287,10 @@ class ZeroShotPatternGenerator(LinkingGenerator):
     One entity: of the walks of up to three steps around it, the one that the whole question asks for. Several: the
     unknown to which such a walk leads from each of them, if there is one, or a walk from one of them, whichever is
     surer. A text without a question word that names two entities, as a claim does, is the fact that joins them, if
-    there is one. Walks are scored by the relation scorer (`docs/model-card.md`), then ranked as a whole by how well
-    their words and those of the question cover each other; see `kg_retrievers.questions.zero_shot.ranking`.
+    there is one. Walks are scored by the relation scorer (`docs/model-card.md`). They are then ranked as a whole by how
+    well their words and those of the question cover each other (see `kg_retrievers.questions.zero_shot.ranking`).
 
-    Cost: some milliseconds; no call of a language model.
+    Cost: some milliseconds, and no call of a language model.
 
     Args:
         index: The indexed graph.
@@ -313,7 +313,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         """Take the index; the relations of the graph are read when first needed."""
         super().__init__(index, linker)
         self.scorer, self.encoder = scorer, encoder
-        #: What is added to the logit of the confidence, as labelled questions of the graph tell.
+        #: The addition to the logit of the confidence, by labelled questions of the graph.
         self.trust = 0.0
 
     @property
@@ -350,7 +350,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         return self.read(input).pattern
 
     def read(self, input: Mapping[str, Any]) -> Reading:
-        """Return what a question asks for, as `QuestionReader.read` does."""
+        """Return the request of a question, as `QuestionReader.read` does."""
         question, slots = input["question"], self.entities(input)
         if not slots:
             raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
@@ -435,7 +435,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
     def understand(
         self, question: str, slots: Sequence[QuestionEntity], *, max_hops: int = MAX_HOPS, max_walks: int = 16
     ) -> Understanding:
-        """Return what a question asks for.
+        """Return the request of a question.
 
         Args:
             question: The question.
@@ -472,7 +472,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         max_hops: int = MAX_HOPS,
         starts: Sequence[int] | Array | None = None,
     ) -> Understanding | None:
-        """Return what a question asks for by walks from one of its entities; None where this has no facts.
+        """Return the request by walks from one of a question's entities, or None if this has no facts.
 
         Args:
             question: The question.

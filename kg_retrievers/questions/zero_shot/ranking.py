@@ -1,12 +1,12 @@
 """Walks from an entity: a beam search over the steps of the graph, their ranking and how sure it is.
 
-Of the steps around an entity one always fits best. The steps that entities like it have, and that it lacks, tell
-whether it is what the question asks for. They are ranked like walks of one step. One that is ranked before all walks
+Of the steps around an entity one always fits best. The steps that entities like it have, and that it lacks, show
+whether the question asks for that step. They are ranked like walks of one step. One that is ranked before all walks
 makes these as much less likely.
 
-The scorer decides step by step; here whole walks are compared. Two small linear models, fitted by
-`benchmarks/relation_scorer` on questions that are not reported: the score of a walk, whose softmax over all walks found
-is its probability; and the logit of the confidence that the first walk is right.
+The scorer decides step by step. The ranking compares whole walks. Two small linear models are fitted by
+`benchmarks/relation_scorer` on questions that are not reported. One gives the score of a walk, whose softmax over all
+walks found is its probability. The other gives the logit of the confidence that the first walk is right.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: Gr
 
 
 def named_ends(question: Sequence[Word], ends: Sequence[int], steps: GraphSteps) -> Array:
-    """Return how near what a question asks for is to what labels lead to, (n).
+    """Return how near a question's target is to the ends of labels, (n).
 
     The nearest cosine of a word such as "towns" in "which towns" with the types of the ends and the names of their
-    further relations; 0 where either says nothing.
+    further relations, or 0 if either says nothing.
     """
     asked = [word.vector for word in asked_noun(question)]
     if not asked:
@@ -84,7 +84,7 @@ WALK_FEATURES = (
 
 
 class Asked(NamedTuple):
-    """What a question says, with which walks are compared.
+    """The content of a question, with which walks are compared.
 
     Attributes:
         words: Its words without entities.
@@ -104,7 +104,7 @@ class Asked(NamedTuple):
 
 
 def measures_of_ends(question: Sequence[Word], ends: Sequence[int], steps: GraphSteps) -> Array:
-    """Return 1 for labels of numbers of what a question measures, -1 for those of other measures, else 0; (n)."""
+    """Return 1 for labels of numbers of a question's measure, -1 for those of other measures, otherwise 0 (n)."""
     asked = measured_by(word.text for word in question)
     found = np.zeros(len(ends))
     for at, label in enumerate(ends):
@@ -179,7 +179,7 @@ def walk_features(
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-#: What tells how sure it is that a question asks for some walks, in the order of `Choice.features`.
+#: The features of how sure it is that a question asks for some walks, in the order of `Choice.features`.
 CONFIDENCE_FEATURES = (
     "one", "log probability a step", "log share", "several entities", "log of nothing that fits", "kind",
     "words or ends covered", "meaning", "margin of meaning", "type", "direction", "possession", "said", "measure",
@@ -197,11 +197,11 @@ BEAM_WIDTH = 16
 #: How much less likely than the likeliest walk, as a difference of logarithms, a beginning may be to be followed.
 MARGIN = 8.0
 
-#: How many entities, and how many of their adjacency entries, are looked at to tell where a walk can go on.
+#: How many entities, and how many of their adjacency entries, are looked at to find the ways on of a walk.
 MAX_FRONTIER, MAX_ENTRIES = 2_000, 200_000
 
 #: Up to so many adjacency entries are all looked at for those with a label, and those of up to so many entities one by
-#: one; of more, the entries are found by halving all rows at once.
+#: one. Of more, the entries are found by halving all rows at once.
 SCANNED, FEW = 30_000, 30
 
 
@@ -254,7 +254,7 @@ def rank_walks(
 def compare_directions(
     scorer: RelationScorer, question: Encoded, steps: StepStates, around: Surroundings, label: int
 ) -> float:
-    """Return the logarithm of how likely a question asks for a first step, compared with its opposite; at most 0.
+    """Return the logarithm of how likely a question asks for a first step rather than its opposite, at most 0.
 
     Whoever asks "Who reports to Ann?" asks not for whom Ann reports to, even if nobody reports to her. 0 also if the
     entities have both steps, for then `rank_walks` has compared them.
@@ -294,9 +294,9 @@ def _likeliest(longer: Sequence[tuple[Array, Array, Array]], best: float) -> tup
 
 
 class Surroundings:
-    """Where walks from some entities lead; each is looked up once. For one question and one thread.
+    """The ends of walks from some entities, each looked up once. For one question and one thread.
 
-    At most `MAX_ENTRIES` adjacency entries are looked at for a step; walks along further ones are left out.
+    At most `MAX_ENTRIES` adjacency entries are looked at for a step. Walks along further ones are left out.
 
     Args:
         adjacency: The graph.
@@ -312,7 +312,7 @@ class Surroundings:
         self._ends: dict[tuple[bool, tuple[int, ...]], Array] = {}
 
     def onward(self, labels: tuple[int, ...]) -> Array:
-        """Return the labels by which a walk can go on, ascending; back along its last step only to another entity."""
+        """Return the labels by which a walk can go on, ascending. Back along its last step only to another entity."""
         if labels not in self._onward:
             frontier = self._frontier(labels)
             present = np.bincount(self._labels(frontier), minlength=1) > 0
@@ -323,7 +323,7 @@ class Surroundings:
         return self._onward[labels]
 
     def ends(self, labels: tuple[int, ...], *, revisits: bool) -> Array:
-        """Return the ids of the entities where a walk ends, ascending.
+        """Return the ids of the entities at the end of a walk, ascending.
 
         Args:
             labels: The adjacency labels of its steps.
@@ -399,7 +399,7 @@ class LackedStep(NamedTuple):
 def lacked_labels(steps: GraphSteps, own: Array) -> Array:
     """Return the labels that an entity lacks and others have that share one of its own, ascending.
 
-    A label of its own the other way round is none of them: whether it is meant is told by `compare_directions`.
+    A label of its own the other way round does not count: `compare_directions` says whether it is meant.
 
     Args:
         steps: The steps of the graph.
@@ -423,7 +423,7 @@ def best_lacked(
     placed: Array,
     meanings: StepMeanings,
 ) -> LackedStep | None:
-    """Return the step that an entity lacks and that a question asks for most likely; None where no like entity has one.
+    """Return the lacked step that a question most likely asks for, or None if no like entity has one.
 
     A step of another kind than is asked for is taken only if none of this kind has a word of the question.
 

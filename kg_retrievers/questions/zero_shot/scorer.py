@@ -1,13 +1,13 @@
 """The relation scorer: how likely a question asks for a step of a walk, then for the next, or for none. numpy only.
 
-The question is read by two layers of self-attention over the frozen rows of the token table, with the topic masked; a
-recurrent cell then decides hop by hop, with two attentions over the words that keep a count of what they have read. A
-step of a walk is its name, what it starts from and leads to (types, where the graph has them), its direction, and
-whether its ends are dates or numbers. The logit of a step is the sum of three scaled cosines: of its state with the
-context of the decision, of its name with what was attended to, of its name with the best word not yet read; and of a
-bias for the direction. Two more options: to stop, and that nothing in the graph fits.
+The question is read by two layers of self-attention over the frozen rows of the token table, with the topic masked. A
+recurrent cell then decides hop by hop, with two attentions over the words that keep a count of the words already read.
+A step of a walk is its name, its start and ends (types, if the graph has them), its direction, and whether its ends are
+dates or numbers. The logit of a step is the sum of three scaled cosines and a bias for the direction. The cosines are
+of its state with the context of the decision, of its name with the words attended to, and of its name with the best
+word not yet read. Two more options: to stop, and that nothing in the graph fits.
 
-Trained by `benchmarks/relation_scorer` on public questions about other graphs; see `docs/model-card.md`.
+Trained by `benchmarks/relation_scorer` on public questions about other graphs (see `docs/model-card.md`).
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ WIDTH, LAYERS, HEADS = 128, 2, 4
 #: Distances between two tokens, and from a token to the topic, beyond which all are alike.
 NEAR, FAR = 8, 12
 
-#: The longest questions, in tokens; the rest of longer ones is not read. The most hops of a walk.
+#: The longest questions, in tokens. The rest of longer ones is not read. The most hops of a walk.
 MAX_TOKENS, MAX_HOPS = 40, 3
 
-#: What the ends of a step are.
+#: The kinds of ends of a step.
 KINDS = ("", "date", "number")
 
-#: Stand for the entity where a walk starts, and for another one that the question names.
+#: Stand for the entity at the start of a walk, and for another one that the question names.
 TOPIC, OTHER = "[x]", "[y]"
 
 
 def question_ids(table: TokenTable, question: str) -> tuple[list[int], list[int]]:
     """Return the ids of the tokens of a question, -1 for `TOPIC` and -2 for `OTHER`, and their positions.
 
-    Positions are `FAR` at the topic, from 0 to `2 * FAR` around it, and `2 * FAR + 1` where there is no topic.
+    Positions are `FAR` at the topic, from 0 to `2 * FAR` around it, and `2 * FAR + 1` if there is no topic.
     """
     ids: list[int] = []
     topic = -1
@@ -180,7 +180,7 @@ class RelationScorer(Network):
         return Prefixes(self._weights["start"][None], np.zeros((1, 2, len(question.states)), np.float32))
 
     def decide(self, question: Encoded, prefixes: Prefixes, hop: int, steps: StepStates) -> Decisions:
-        """Return the logits of what may come after prefixes of `hop` steps."""
+        """Return the logits of the steps after prefixes of `hop` steps."""
         w, x = self._weights, question.states
         (n, _, t), d = prefixes.cover.shape, x.shape[1]
         state = prefixes.states + w["hop.weight"][hop]

@@ -3,7 +3,7 @@
 BERT as MiniLM has it (Wang et al. 2020, arXiv:2002.10957): the states of the tokens pass some layers of self-attention,
 and their mean is the vector of the text. Weights are stored as int8, a scale per row, and computed in float32.
 
-Trained by `benchmarks/sentence_encoder`; see `docs/model-card.md`.
+Trained by `benchmarks/sentence_encoder` (see `docs/model-card.md`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SentenceEncoder(Network):
         return int(self._weights["positions"].shape[1])
 
     def vectors(self, texts: Sequence[str]) -> Array:
-        """Return a unit vector for each text, float32 of shape (texts, dimension); equal texts have equal vectors."""
+        """Return a unit vector for each text, float32 of shape (texts, dimension). Equal texts have equal vectors."""
         return (
             np.stack([self._remembered(text) for text in texts]) if texts else np.empty((0, self.dimension), np.float32)
         )
@@ -100,7 +100,7 @@ def places(walk: Sequence[int]) -> list[tuple[str, int]]:
 
 
 class Encoder(Protocol):
-    """What reads questions and walks as vectors: `SentenceEncoder`, or `EmbeddingsEncoder` over a model of your own."""
+    """An encoder of questions and walks: `SentenceEncoder`, or `EmbeddingsEncoder` over a model of your own."""
 
     def vectors(self, texts: Sequence[str]) -> Array:
         """Return a unit vector for each text."""
@@ -152,7 +152,7 @@ class StepMeanings:
         self._placed: dict[tuple[str, int], Array] = {}
 
     def joined(self, walks: Sequence[Sequence[int]]) -> Array:
-        """Return a unit vector for each walk: the sum of those of its steps, each by its place; (walks, dimension)."""
+        """Return a unit vector for each walk, (walks, dimension): the sum of those of its steps, each by its place."""
         new = sorted({label for walk in walks for label in walk if label not in self._steps})
         self._steps |= zip(new, self._encoder.vectors([self._phrases[label] for label in new]), strict=True)
         sums = [np.sum([self._in_place(*one) for one in places(walk)], axis=0) for walk in walks]

@@ -1,6 +1,7 @@
 """The relations of a graph as steps of walks, and the words of a question without its entities.
 
-Some facts of each relation tell what it joins, so that the cost depends on the number of relations alone.
+Some facts of each relation show the kinds of entities it joins, so that the cost depends on the number of relations
+alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from kg_retrievers.questions.words import WORDS, any_of
 from kg_retrievers.questions.zero_shot.direction import Said, relation_says, stem_of
 from kg_retrievers.questions.zero_shot.scorer import KINDS, OTHER, TOPIC, RelationScorer, StepStates
 
-#: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
+#: The words of a question about the kind of its answers, one of `KINDS`. The first in the question counts.
 _ASKS = (
     ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)s?\b|(?<!same )\b(?:date|year)\b")),
     ("number", re.compile(r"\bhow (?!do\b|does\b|did\b|is\b|are\b|was\b|were\b|can\b|old\b)\w+|\bnumber of\b")),
@@ -49,7 +50,7 @@ _BEFORE_NOUNS = frozenset(["which", "what", "list", "name", "give", "show", "fin
 _BETWEEN = frozenset(["the", "me", "all", "other", "of", "any", "some", "names"])
 
 
-#: What stands for an entity that a question does not name.
+#: Words for an entity that a question does not name.
 _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b", re.IGNORECASE)
 
 
@@ -62,7 +63,7 @@ _SHARING = re.compile(rf"\b{any_of('ask for others alike')}\b", re.IGNORECASE)
 _TWICE = re.compile(r"\b(?:grand|great-?)\w+|\b(?:twice|two|three)\b", re.IGNORECASE)
 
 
-#: Words of questions and relations, and units, by what they measure.
+#: Words of questions and relations, and units, by their measure.
 _MEASURED_BY = {
     word: frozenset(name for name, some in WORDS["measures"].items() if word in some)
     for words_of_one in WORDS["measures"].values()
@@ -71,7 +72,7 @@ _MEASURED_BY = {
 
 
 def measured_by(texts: Iterable[str]) -> frozenset[str]:
-    """Return what some words measure.
+    """Return the measure that some words mean.
 
     Example:
         >>> sorted(measured_by(["how", "long"])), measured_by(["weight", "in", "grams"])
@@ -99,7 +100,7 @@ class Word(NamedTuple):
 def masked_text(question: str, slots: Sequence[QuestionEntity], topic: QuestionEntity | None = None) -> str:
     """Return a question with `TOPIC` for one of its entities and `OTHER` for the others.
 
-    Where the question does not name the topic, it is put for the first pronoun, or else at the end.
+    If the question does not name the topic, it is put for the first pronoun, or otherwise at the end.
 
     Args:
         question: The question.
@@ -142,7 +143,7 @@ def asked_kind(question: str) -> str | None:
 
 
 class Again(NamedTuple):
-    """How a question asks for what it has named before.
+    """The way a question asks again for a thing it has named.
 
     Attributes:
         others: Whether its words ask for others that are like the entity it names.
@@ -187,12 +188,12 @@ def read_word(table: TokenTable, word: str) -> Word:
 
 
 def words_to_cover(question: Sequence[Word]) -> list[Word]:
-    """Return the words that may name a relation; all words, where none may."""
+    """Return the words that may name a relation, or all words if none may."""
     return [word for word in question if word.telling] or list(question)
 
 
 def asked_noun(question: Sequence[Word]) -> list[Word]:
-    """Return the words that say what the answers are: those after "which", "what" or the like, up to a function word.
+    """Return the words that say the kind of answers: those after "which", "what" or the like, up to a function word.
 
     Example:
         >>> from kg_retrievers.index.embeddings import token_table
@@ -207,7 +208,7 @@ def asked_noun(question: Sequence[Word]) -> list[Word]:
     return list(takewhile(lambda word: word.telling, after))
 
 
-#: How many adjacency entries of an end are looked at, and how many of the relations found tell what the ends are.
+#: How many adjacency entries of an end are looked at, and how many of the relations found show the kind of the ends.
 ENTRIES_SEEN, RELATIONS_SEEN = 64, 5
 
 #: The share of the ends of a relation that must be of a kind, or of a type, for the relation to have it.
@@ -216,10 +217,10 @@ SHARE = 0.6
 #: Heads and tails of a relation are of one kind where at least this share of the fewer of them are both.
 COMMON_ENTITIES = 0.1
 
-#: Of so many of the fewer ones, where there are more than are kept of a label.
+#: Of so many of the fewer ones, if there are more than are kept of a label.
 COMMON_SEEN = 64
 
-#: Heads and tails of a relation are of one kind where the relations around both have at least this Jaccard index.
+#: Heads and tails of a relation are of one kind if the relations around both have at least this Jaccard index.
 COMMON_RELATIONS = 1 / 3
 
 #: Of how many relations the entities are looked at at once.
@@ -231,10 +232,10 @@ MOST_ENTRIES = 4_096
 #: The share of the facts of a relation that another has turned round, for both to say the same, and the fewest.
 INVERSE, FEWEST = 0.8, 3
 
-#: The greatest nearness of a noun to what entities have.
+#: The greatest nearness of a noun to the things that entities have.
 FURTHER = 0.5
 
-#: How many relations beside say what an end without a type is.
+#: How many relations beside show the kind of an end without a type.
 BESIDE = 2
 
 _DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
@@ -257,7 +258,7 @@ def value_kind(text: str) -> str:
 
 
 class RelationEnds(NamedTuple):
-    """What each relation joins.
+    """The kinds of entities that each relation joins.
 
     Attributes:
         head_types: The type of most heads of each relation, or "".
@@ -386,7 +387,7 @@ def is_mutual(name: str) -> bool:
 
 
 def relation_words(name: str) -> tuple[str, str]:
-    """Return the words of a relation, and of the type of its subjects where its name tells it, as Freebase's do.
+    """Return the words of a relation, and of the type of its subjects if its name says it, as Freebase's do.
 
     Example:
         >>> relation_words("directed_by"), relation_words("/people/person/place_of_birth")
@@ -489,20 +490,20 @@ class GraphSteps:
         return " ".join(filter(None, own)), " ".join(further)
 
     def end_nearness(self, rows: Array, label: int) -> Array:
-        """Return the cosine of each of some vectors with the nearest word for what a label leads to, (n).
+        """Return the cosine of each of some vectors with the nearest word for the ends of a label, (n).
 
-        At most `FURTHER` for the nouns of its further relations: what has a country is hardly one.
+        At most `FURTHER` for the nouns of its further relations: a thing that has a country is hardly one.
         """
         own, further = ((rows @ words[label].T).max(axis=1) for words in (self._own_words, self._further_words))
         return np.asarray(np.maximum(own, np.minimum(further, FURTHER)))
 
     def turned_back(self, label: int) -> Array:
-        """Return the labels that undo a step: its own way back, and what the graph stores as its inverse."""
+        """Return the labels that undo a step: its own way back, and the one that the graph stores as its inverse."""
         back = int(reversed_label(label))
         return self._back[back] if back in self._back else np.array([back])
 
     def said_end(self, label: int) -> Said | None:
-        """Return what the name of a relation says of where a step along it leads, if it joins things of one kind."""
+        """Return the meaning of a relation's name for the end of a step along it, if it joins things of one kind."""
         relation = relation_of(label)
         if relation not in self._said:
             self._said[relation] = relation_says(self.names[relation]) if self.alike[relation] else None
@@ -514,7 +515,7 @@ class GraphSteps:
         return any(following in self.turned_back(step) for step, following in pairwise(walk))
 
     def type_shares(self, kind: str) -> Array:
-        """Return how many of the ends of each label are of a type or of one below it, from -1 to 1; (labels).
+        """Return the share of the ends of each label of a type or of one below it, from -1 to 1, (labels).
 
         0 for ends without types, unless they are values.
 
@@ -631,7 +632,7 @@ def step_phrase(name: str, start: str, end: str, backward: bool) -> str:
 
 
 class WordRows:
-    """The vectors of the words of texts that mean something, or of all words of a text where none does.
+    """The vectors of the words of texts that mean something, or of all words of a text if none does.
 
     Args:
         table: Gives the vectors of words.

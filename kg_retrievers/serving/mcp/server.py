@@ -71,7 +71,7 @@ class StageProgress(BaseCallbackHandler):
             await asyncio.wrap_future(sent)
 
 
-#: What a client shows to its model of the server as a whole.
+#: The text that a client shows to its model about the server as a whole.
 INSTRUCTIONS = (
     "Tools over one knowledge graph; they read and change nothing. Call `ask` with a full question first. If it "
     "refuses, find entities and relations with the other tools, and conclude from facts or from `run_pattern`. "
@@ -115,7 +115,7 @@ class GraphServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult:
-        """Call a tool; a mistake in the arguments is told in a sentence that says what to do.
+        """Call a tool. A mistake in the arguments is reported in a sentence that says how to correct it.
 
         Raises:
             ToolError: If there is no such tool, too many calls wait, or the call takes too long.
@@ -138,7 +138,7 @@ class GraphServer(MCPServer[Any]):
         return CallToolResult(content=[text], is_error=message.status == "error")
 
 
-#: Where clients find it.
+#: The path at which clients find it.
 PATH = "/mcp"
 
 #: The most bytes of a request: more than the longest question and seed entities take.
@@ -149,7 +149,7 @@ MOST_SESSIONS, IDLE_SECONDS = 256, 600.0
 
 
 def run_stdio(server: GraphServer) -> None:
-    """Answer on stdin and stdout until stdin ends; what else is printed goes to stderr."""
+    """Answer on stdin and stdout until stdin ends. All other output goes to stderr."""
     with without_questions_in_logs():
         server.run("stdio")
 

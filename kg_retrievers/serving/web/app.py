@@ -41,7 +41,7 @@ PAGE = {
 #: The paths that need no token: they show nothing of the graph.
 OPEN_PATHS = frozenset((*PAGE, HEALTH_PATH))
 
-#: What a browser may do with what the server sends: nothing of another server, nothing that stands in a text.
+#: The rights of a browser over the server's responses: nothing of another server, nothing that stands in a text.
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -61,7 +61,7 @@ Answers = Callable[[Request], Awaitable[Response]]
 
 
 class WebApp:
-    """Answers what the page asks.
+    """Answers the requests of the page.
 
     Args:
         service: Asks the graph.
@@ -89,7 +89,7 @@ class WebApp:
         ]
 
     async def about(self, request: Request) -> Any:
-        """Say what can be asked: the methods, and what of each can be edited."""
+        """Return the possible requests: the methods, and the parts of each that can be edited."""
         return await self.workers.run(self._about)
 
     def _about(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class WebApp:
         return await self.workers.run(lambda: expand(self.service, asked))
 
     async def why_not(self, request: Request) -> Any:
-        """Return why an entity is not among the answers, and what would bring it in."""
+        """Return why an entity is not among the answers, and the changes that would bring it in."""
         asked = await read_body(request, AskWhyNot)
         return await self.workers.run(lambda: explain_why_not(self.service, asked))
 
@@ -144,7 +144,7 @@ class WebApp:
 def make_app(
     service: GraphService, *, name: str = "graph", access: Access | None = None, workers: Workers | None = None
 ) -> AccessMiddleware:
-    """Return the application; any ASGI server runs it.
+    """Return the application. Any ASGI server runs it.
 
     Args:
         service: Asks the graph.

@@ -1,4 +1,4 @@
-"""What the page asks around a question: more facts of an entity, names near to a text, and why not an entity."""
+"""Requests of the page around a question: more facts of an entity, names near to a text, and why not an entity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Text = Annotated[str, StringConstraints(max_length=400)]
 
 
 class Expand(Strict):
-    """An entity of a picture, and what the picture shows.
+    """An entity of a picture, and the contents of the picture.
 
     Attributes:
         entity: Its key.
@@ -67,7 +67,7 @@ def expand(service: GraphService, asked: Expand) -> dict[str, Any]:
 #: The most characters of a line.
 CHARACTERS = 2_000
 
-#: A change in the words of the page, by the name of what is changed, and one that only the server's start can make.
+#: A change in the words of the page, by the name of the changed part, and one that only the server's start can make.
 _WORDS = {
     "k": "show up to {value} pieces of evidence.",
     "min_confidence": "take the likeliest reading, however unsure.",

@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger(__name__)
 #: The most characters of a reason.
 LONGEST_REASON = 2_000
 
-#: The HTTP status of each kind of error; the first that fits.
+#: The HTTP status of each kind of error. The first that fits counts.
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (BusyError, 503),
     (errors.RefusalError, 422),
@@ -49,12 +49,12 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 #: Said of an error that is a mistake in this package.
 _UNKNOWN = "The server failed at this request."
 
-#: What to do next where an error says nothing of it.
+#: The next step if an error names none.
 NEXT_STEP = "Look at the schema for what the graph holds, and at /api/about for the methods."
 
 
 class RequestError(KGRetrieversError):
-    """A request cannot be read. `status` is that of HTTP."""
+    """A request cannot be read. `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str, next_step: str) -> None:
         """Keep the status beside the message and what to do next."""
@@ -65,7 +65,7 @@ class RequestError(KGRetrieversError):
 def describe(error: Exception) -> dict[str, Any]:
     """Return an error as JSON: `{"error", "next_step", "status"}`.
 
-    One that no user can mend is logged under a number, and the number is what the user is told.
+    An error that no user can mend is logged under a number, and the user gets the number.
     """
     if not isinstance(error, KGRetrieversError):
         number = uuid4().hex[:8]

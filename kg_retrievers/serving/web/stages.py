@@ -1,4 +1,4 @@
-"""Runs the workflow of a retriever and tells each stage as it ends: what it found, then the evidence, the answer."""
+"""Runs the workflow of a retriever and reports each stage as it ends: its findings, the evidence, the answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OPERATIONS = {"exists": "yes or no: is it so?", "count": "how many:", "min": "t
 #: The most rows of a table.
 ROWS = 100
 
-#: What to do next about a question without an answer, by what is answered.
+#: The next steps for a question without an answer, by the kind of answer.
 _NEXT_STEPS = {
     NOT_UNDERSTOOD: "Name an entity of the graph and one of its relations: the examples and the schema show some.",
     LESS_SURE: "Take the likeliest reading anyway, or edit what was understood and run on.",

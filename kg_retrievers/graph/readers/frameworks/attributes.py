@@ -1,4 +1,4 @@
-"""What the attributes of nodes and edges say: names, types, facts, or nothing that a graph of facts can hold."""
+"""The attributes of nodes and edges: names, types, facts, or things that a graph of facts cannot hold."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ VECTOR_SIZE = 16
 #: How many attributes `Reading` names one by one.
 SHOWN_ATTRIBUTES = 20
 
-#: The attributes of a node that say what it is called and what it is.
+#: The attributes of a node that hold its name and its types.
 NODE_ATTRIBUTES = ("label", "name", "aliases", "types", "type", "datatype")
 
-#: What was used, and how `Reading` begins to say of which attributes.
+#: The kinds of attributes used, and how `Reading` begins to name the attributes of each.
 _USED = {
     "names and types": "node attributes ",
     "facts from node attributes": "",
@@ -40,16 +40,16 @@ _DROPPED = '{} (attributes="facts" keeps it)'
 
 
 class AttributeReader:
-    """Adds nodes and edges with attributes to a builder, and counts what is left out.
+    """Adds nodes and edges with attributes to a builder, and counts the attributes left out.
 
-    Of a node, "label" is its label, or "name" where there is none, else an alias; "aliases", "types" and "type" are a
-    text or a list of texts, also one written in JSON; "datatype" is the datatype of a literal. Each other attribute
-    is a relation to its value, or to each of its values, if `attributes` is "facts". A number, date or truth value
-    brings its XML Schema datatype. None, NaN and empty texts say nothing. Nested values, and lists of more than 16
-    numbers with a fraction, are left out.
+    Of a node, "label" is its label, or "name" if there is none. Otherwise "name" is an alias. "aliases", "types" and
+    "type" are a text or a list of texts, also one written in JSON. "datatype" is the datatype of a literal. Each other
+    attribute is a relation to its value, or to each of its values, if `attributes` is "facts". A number, date or truth
+    value brings its XML Schema datatype. None, NaN and empty texts say nothing. Nested values, and lists of more than
+    16 numbers with a fraction, are left out.
 
     An edge may have a "relation_id", which is how the source writes its relation, and "sources". Its other attributes
-    are those of the fact, if `attributes` is "facts"; vectors are left out.
+    become attributes of the fact, if `attributes` is "facts". Vectors are left out.
 
     Args:
         builder: What takes the facts.
@@ -72,7 +72,7 @@ class AttributeReader:
         self._values: set[str] = set()
 
     def add_node(self, key: str, attributes: Mapping[str, Any]) -> None:
-        """Add what the attributes of a node say."""
+        """Add the attributes of a node."""
         self._nodes.add(key)
         label, other = self._texts(key, "label", attributes), self._texts(key, "name", attributes)
         aliases = self._texts(key, "aliases", attributes)
@@ -88,7 +88,7 @@ class AttributeReader:
                 self._add_attribute(key, str(name), value)
 
     def add_edge(self, head: str, relation: str, tail: str, attributes: Mapping[str, Any], used: str = "") -> None:
-        """Add a fact; `used` names the attribute that holds the relation."""
+        """Add a fact. `used` names the attribute that holds the relation."""
         id = attributes.get("relation_id")
         if isinstance(id, str) and id and id != relation:
             self.builder.name_relation(id, relation)
@@ -110,7 +110,7 @@ class AttributeReader:
             self.builder.add(head, relation, tail, {SOURCE: source, **own} if source or own else None)
 
     def finish(self) -> None:
-        """Say in `builder.reading` what was used and what was left out."""
+        """Report in `builder.reading` which attributes were used and which were left out."""
         reading = self.builder.reading
         for what, begin in _USED.items():
             if counts := self._counts.pop(what, None):
@@ -181,7 +181,7 @@ def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> 
 
 
 def list_or_value(value: Any) -> Any:
-    """Return the list that a text holds in JSON, as formats without lists write it; else the value."""
+    """Return the list that a text holds in JSON, as formats without lists write it, otherwise the value."""
     if isinstance(value, str) and value.startswith("["):
         with suppress(ValueError, RecursionError):
             return json.loads(value)

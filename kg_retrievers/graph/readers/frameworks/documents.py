@@ -16,7 +16,7 @@ _OF_DOCUMENTS = "KnowledgeGraph.from_graph_documents"
 #: The type of a node to which no type was given, in LangChain's packages.
 DEFAULT_TYPE = "Node"
 
-#: The entries of a document's metadata that say where it is from, the first that is there.
+#: The entries of a document's metadata that name its source, the first that is there.
 SOURCE_KEYS = ("id", "source")
 
 

@@ -32,7 +32,7 @@ def read_networkx_rows(
 ) -> GraphBuilder:
     """Read facts from edges, and names, types and facts from the attributes of nodes.
 
-    See `KnowledgeGraph.from_networkx`, and `AttributeReader` for what the attributes say.
+    See `KnowledgeGraph.from_networkx`, and `AttributeReader` for the meaning of the attributes.
 
     Args:
         graph: The graph.
@@ -103,7 +103,7 @@ def _edges(graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any]) -> Iterator[tuple[Any,
 #: The attributes of an edge that may hold its relation, the first that every edge has.
 RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type", "name")
 
-#: What yEd writes around the states of a group, and how each of them begins and ends.
+#: The text that yEd writes around the states of a group, and how each of them begins and ends.
 _GROUP = re.compile(rb"</?(?:\w+:)?(?:ProxyAutoBoundsNode|Realizers)\b[^>]*>")
 _GROUP_STATE = re.compile(rb"<(/?(?:\w+:)?)GroupNode\b")
 
@@ -112,7 +112,7 @@ _UNTYPED = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxEr
 
 
 def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuilder:
-    """Read GraphML or GEXF through networkx; see `read_networkx_rows`.
+    """Read GraphML or GEXF through networkx (see `read_networkx_rows`).
 
     Fit for up to about a million edges: the file is read as a whole, in about twenty times its size.
 

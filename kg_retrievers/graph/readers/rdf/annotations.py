@@ -1,7 +1,7 @@
-"""What RDF says about a fact: reifiers of RDF 1.2, each `rdf:Statement`, and the statement nodes of Wikidata.
+"""Statements of RDF about a fact: reifiers of RDF 1.2, each `rdf:Statement`, and the statement nodes of Wikidata.
 
-Each of them is a node that stands for a fact. What else is said of the node are attributes of the fact, and the node is
-no entity. They may stand before or behind their fact, so that all of this happens when everything is collected.
+Each of them is a node that stands for a fact. Other statements about the node are attributes of the fact, and the node
+is no entity. They may stand before or behind their fact, so that all of this happens when everything is collected.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _REFERENCES, _VALUES = "http://www.wikidata.org/reference/", "http://www.wikidat
 # "p:P57" leads to a statement node, and "ps:P57" from there to the tail.
 _OF_STATEMENTS = re.compile(re.escape(WIKIDATA_PROPERTIES) + r"(statement/)?(P\d+)")
 
-#: What is left out.
+#: The statements left out.
 _UNSTATED, _OF_TYPES = "statements about triples that the source does not state", "statements about types and names"
 
-#: In how many graphs a fact has what another graph says about it: the product of both may be large.
+#: In how many graphs a fact has the statements of another graph about it: the product of both may be large.
 MOST_GRAPHS = 100
 _IN_MANY_GRAPHS = f"statements about a fact of more than {MOST_GRAPHS} other graphs, in the further ones"
 
-#: Longer numbers are identifiers; those of a million digits would take Python long.
+#: Longer numbers are identifiers. Those of a million digits would take Python long.
 _LONGEST_NUMBER = 64
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
@@ -55,7 +55,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def attribute_value(text: str, datatype: str) -> Any:
-    """Return what a literal says as the value of an attribute: a number, a truth value, or else its text.
+    """Return the value of a literal for an attribute: a number, a truth value, or otherwise its text.
 
     Args:
         text: The text.
@@ -102,7 +102,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(statements: Statements) -> Facts:
-    """Return the facts, with what is said about them; at no cost if nothing is."""
+    """Return the facts, with the statements about them, at no cost if there are none."""
     names = ("heads", "relations", "tails", "sources", "typed", "kinds")
     heads, relations, tails, sources, typed, kinds = (np.frombuffer(getattr(statements, one), np.intc) for one in names)
     nothing = np.empty(0, np.intc)

@@ -1,4 +1,4 @@
-"""Labels of blank nodes, made of what they hold: "audit (auditor: Ann Lee, year: 2020)"."""
+"""Labels of blank nodes, made of their contents: "audit (auditor: Ann Lee, year: 2020)"."""
 
 from __future__ import annotations
 

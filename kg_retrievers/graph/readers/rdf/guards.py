@@ -22,7 +22,7 @@ MAX_RUN_WITH_ENTITIES = 1 << 20
 #: How many bytes are read at a time.
 CHUNK = 1 << 18
 
-#: What to do about a text that the parser cannot hold.
+#: The next step for a text that the parser cannot hold.
 SHORTEN = "No limit raises this: shorten the text, or take the statement out of the file."
 
 
@@ -157,7 +157,7 @@ class XmlGuard:
             )
 
 
-#: Looks at the bytes of a file in their order, and refuses what a parser could not bear.
+#: Looks at the bytes of a file in their order, and refuses the ones that a parser could not bear.
 Guard = DepthGuard | XmlGuard
 
 
@@ -174,7 +174,7 @@ class GuardedFile:
         self._chunk, self._at, self._ended, self.size = b"", 0, False, 0
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, `size` at most; none at the end."""
+        """Return the next bytes, `size` at most, or none at the end."""
         if self._at >= len(self._chunk) and not self._ended:
             self._chunk, self._at = self._file.read(CHUNK), 0
             self.size += len(self._chunk)

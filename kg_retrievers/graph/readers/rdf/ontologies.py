@@ -1,4 +1,4 @@
-"""What RDF says about classes and relations instead of things: it widens types, and it is no fact by default."""
+"""Statements of RDF about classes and relations instead of things. They widen types, and are no facts by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.readers.rdf.annotations import Facts
 from kg_retrievers.graph.readers.rdf.statements import SCHEMA_TYPES, Statements, is_schema_relation
 
-#: What these vocabularies say of a class, a relation or an ontology describes it, such as `rdfs:comment`.
+#: The statements of these vocabularies about a class, a relation or an ontology describe it, such as `rdfs:comment`.
 _DESCRIBING = (
     *(WELL_KNOWN[prefix] for prefix in ("rdf", "rdfs", "owl", "skos", "dc", "dcterms", "sh")),
     *("http://purl.org/vocab/vann/", "http://www.w3.org/2003/06/sw-vocab-status/ns#", "http://creativecommons.org/ns#"),
@@ -24,7 +24,7 @@ _OF_ALL = (WELL_KNOWN["rdf"], WELL_KNOWN["rdfs"], WELL_KNOWN["owl"])
 
 
 class Ontology(NamedTuple):
-    """What a source says about classes and relations.
+    """A source's statements about classes and relations.
 
     Attributes:
         things: The numbers of classes, relations, ontologies, and of the blank nodes that describe them.

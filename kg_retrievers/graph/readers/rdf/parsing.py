@@ -1,4 +1,4 @@
-"""From files, and from graphs of rdflib, to RDF statements by pyoxigraph; the one file that imports it."""
+"""From files, and from graphs of rdflib, to RDF statements by pyoxigraph. Only this file imports it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes,
 from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
 from kg_retrievers.graph.readers.text_files import FORMATS as FILE_FORMATS
 
-#: The formats: what else each is called, the suffixes of its files among it.
+#: The formats: the other names of each, the suffixes of its files among them.
 FORMATS: Mapping[str, Sequence[str]] = {one["shown"]: one["names"] for one in FILE_FORMATS.values() if "names" in one}
 
 #: The formats whose parser goes on behind an error.

@@ -341,7 +341,7 @@ def _numbers(order: Array) -> Iterator[int]:
 
 
 def free_key(text: str, taken: Container[str], literals: Container[str]) -> str:
-    """Return the key of a literal: its text, in quotes where an entity has that key.
+    """Return the key of a literal: its text, in quotes if an entity has that key.
 
     Example:
         >>> free_key("dbr:Her", {"dbr:Her"}, {"dbr:Her": 0}), free_key("Her", {"dbr:Her"}, {"Her": 0})
@@ -393,7 +393,7 @@ def describe_reading(statements: Statements, builder: GraphBuilder, columns: Rdf
 
 
 def given_options(options: RdfOptions, prefixes: Prefixes) -> dict[str, Any]:
-    """Return the options that differ from their defaults, but for those of errors and limits; predicates by IRIs."""
+    """Return the options that differ from their defaults, except options of errors and limits. Predicates are IRIs."""
     default, given = RdfOptions(), {}
     for name in ("languages", "literals", "schema", "blank_nodes", "base_iri"):
         if getattr(options, name) != getattr(default, name):

@@ -1,4 +1,4 @@
-"""What the statements of RDF say, collected by numbers: facts, names, types and literals."""
+"""The contents of RDF statements, collected by numbers: facts, names, types and literals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_LANGUAGE = ("", "mul", "und", "zxx")
 #: In `languages`: takes every other language.
 ANY = "*"
 
-#: What has names.
+#: The type of things with names.
 Thing = TypeVar("Thing", bound=Hashable)
 
 #: Predicates of labels are fewer.
@@ -66,11 +66,11 @@ class Languages:
 
 
 class Names(Generic[Thing]):
-    """Collects labels and aliases of things, in any order; a thing may be a number or its IRI.
+    """Collects labels and aliases of things, in any order. A thing may be a number or its IRI.
 
-    The label is the one in the best language; of several the one by the best predicate, then the first in sorted order.
-    Where none is in a wanted language, the first language in sorted order gives it. Other labels in wanted languages
-    are aliases.
+    The label is the one in the best language. Of several, the one by the best predicate counts, then the first in
+    sorted order. If none is in a wanted language, the first language in sorted order gives it. Other labels in wanted
+    languages are aliases.
 
     Attributes:
         left_out: How many labels and aliases in other languages were left out.
@@ -107,7 +107,7 @@ class Names(Generic[Thing]):
             self._aliases.setdefault(thing, set()).add(text)
 
     def finish(self) -> Counter[str]:
-        """Take a label of another language where there is no better one; return how many by language."""
+        """Take labels of other languages if there are no better ones, and return how many by language."""
         taken: Counter[str] = Counter()
         for thing, (language, _, text) in self._foreign.items():
             if thing not in self._best:
@@ -134,7 +134,7 @@ class Names(Generic[Thing]):
 
 Kept = Literal["keep", "drop"]
 
-#: What becomes of triples about classes and relations: they describe the others, or they are facts, too.
+#: The use of triples about classes and relations: they describe the others, or they are facts, too.
 Schema = Literal["describe", "keep"]
 
 #: The predicates of labels, best first.
@@ -143,7 +143,7 @@ LABELS = ("rdfs:label", "skos:prefLabel", "schema:name", "sdo:name", "foaf:name"
 #: The predicates of aliases.
 ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
 
-#: The predicates of types; the second one is "instance of" of Wikidata.
+#: The predicates of types. The second one is "instance of" of Wikidata.
 TYPES = ("rdf:type", "wdt:P31")
 
 #: Things of these types are classes, properties and ontologies: they describe relations and types.
@@ -180,7 +180,7 @@ _NOT_TAKEN = -2
 
 @checked_dataclass
 class RdfOptions:
-    """How RDF is read; see `KnowledgeGraph.from_rdf`.
+    """How RDF is read (see `KnowledgeGraph.from_rdf`).
 
     Raises:
         InvalidArgumentError: If a value is none of those allowed.
@@ -207,7 +207,7 @@ class RdfOptions:
 
 
 class Statements:
-    """What the statements of a source say, by numbers: of IRIs and blank nodes, of literals, of graphs.
+    """The statements of a source, by numbers: of IRIs and blank nodes, of literals, of graphs.
 
     Attributes:
         ids: The number of each IRI and blank node ("_:" before its name).

@@ -34,7 +34,7 @@ def is_wikidata(start: str) -> bool:
 
 
 class WikidataJson:
-    """Yields what a file says.
+    """Yields the statements of a file.
 
     Args:
         file: The file.

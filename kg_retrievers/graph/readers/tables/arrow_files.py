@@ -20,10 +20,10 @@ except ImportError as cause:
 #: How many rows are read at a time.
 BATCH_ROWS = 1 << 18
 
-#: What a row takes in memory at least: three ids.
+#: The memory that a row takes at least: three ids.
 ROW_BYTES = 12
 
-#: What pyarrow raises for a damaged file.
+#: The errors that pyarrow raises for a damaged file.
 _ERRORS = (pyarrow.ArrowException, ValueError, TypeError)
 
 _VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered
@@ -36,7 +36,7 @@ def arrow_columns(frame: Any) -> list[tuple[str, Any]]:
 
 
 class ArrowFile:
-    """A Parquet file, or an Arrow IPC file or stream; read in batches."""
+    """A Parquet file, or an Arrow IPC file or stream, read in batches."""
 
     lines = None
 
@@ -74,7 +74,7 @@ class ArrowFile:
         pyarrow.default_memory_pool().release_unused()
 
     def rows(self, at_once: int = BATCH_ROWS) -> Iterator[dict[str, Any]]:
-        """Yield each row by the names of the columns; of so many at a time, Python objects are made."""
+        """Yield each row by the names of the columns. Python objects are made of so many rows at a time."""
         with read_errors(self._path, *_ERRORS):
             for batch in self._read(None):
                 for start in range(0, batch.num_rows, at_once):

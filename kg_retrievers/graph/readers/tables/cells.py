@@ -15,7 +15,7 @@ import numpy as np
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.columns import Array
 
-#: What no text of a graph may hold: NUL and halves of surrogate pairs.
+#: Characters that no text of a graph may hold: NUL and halves of surrogate pairs.
 UNFIT = re.compile("[\0\ud800-\udfff]")
 
 _NOTHING = ("NAType", "NaTType")  # of pandas
@@ -34,7 +34,7 @@ def is_nothing(value: Any) -> bool:
 
 
 def cell_text(value: Any) -> str | None:
-    """Return what a cell says as a text, without white space around it; None where it is empty.
+    """Return the text of a cell, without white space around it, or None if it is empty.
 
     A truth value is "true" or "false". A float without a fraction is an integer. A date and a time are written as in
     ISO 8601, midnight without a time zone as a date.
@@ -55,7 +55,7 @@ def cell_text(value: Any) -> str | None:
 
 
 def plain_texts(values: Sequence[Any], most: int | None) -> list[str] | None:
-    """Return what `cell_text` returns of each value; None unless all are texts that it takes, of at most that length.
+    """Return the `cell_text` of each value, or None unless all are texts that it takes, of at most that length.
 
     Example:
         >>> plain_texts(["a ", "b"], None), plain_texts(["a", ""], None), plain_texts(["a", 7], None)
@@ -88,7 +88,7 @@ def _written(value: Any) -> str:
 
 
 def listed_texts(role: str, cell: Any) -> Any:
-    """Return the aliases or types that stand between pipes in one cell; any other cell as it is.
+    """Return the aliases or types that stand between pipes in one cell, or any other cell as it is.
 
     Example:
         >>> listed_texts("aliases", "Alien|Alien 1"), listed_texts("label", "a|b")
@@ -111,7 +111,7 @@ class Encoded(NamedTuple):
 
 
 def encode(cells: Sequence[Any]) -> Encoded:
-    """Number the distinct values of a column; 1, 1.0 and True are three values.
+    """Number the distinct values of a column. 1, 1.0 and True are three values.
 
     Example:
         >>> encode(["a", "b", "a"])

@@ -75,7 +75,7 @@ PIPES = Layout("pipe", "|", False)
 
 
 def open_table(path: Path, format: str | None, options: FileOptions, width: int) -> tuple[TextFile, Layout, list[Row]]:
-    """Return a table, how it is written, and the first rows; see `find_layout`."""
+    """Return a table, its layout and the first rows (see `find_layout`)."""
     check_regular(path)
     file = TextFile(path, options)
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, width)
@@ -86,10 +86,10 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     """Return how a table is written.
 
     A format that is named says it: tabs, pipes, or for "csv" the delimiter that is found or given. Cells between tabs
-    may stand in quotes if all of the file is so written, as pandas and Excel do. Without a format, the first
-    20 lines are split at tabs, commas, semicolons and pipes. The delimiter wins that splits the first line into at
-    least `width` cells and the most of the others into as many; of equal ones the first. Spaces count only where all
-    lines have `width` cells.
+    may stand in quotes if all of the file is so written, as pandas and Excel do. Without a format, the first 20 lines
+    are split at tabs, commas, semicolons and pipes. The delimiter wins that splits the first line into at least `width`
+    cells and the most of the others into as many. Of equal ones the first wins. Spaces count only where all lines have
+    `width` cells.
 
     Args:
         file: The table.
@@ -334,7 +334,7 @@ def read_fact_table(file: TextFile, layout: Layout, first: Sequence[Row], builde
 
 
 def read_entity_table(file: TextFile, layout: Layout, first: Sequence[Row], builder: GraphBuilder) -> int:
-    """Add what a table says about entities, and return how many rows it has; see `read_fact_table`.
+    """Add a table's statements about entities, and return the number of its rows (see `read_fact_table`).
 
     Columns are found by name, further ones are attributes. Without a header a row is entity and label. Several aliases
     or types in a cell stand between pipes, or are a list in JSON.
@@ -411,7 +411,7 @@ def _entity_header(file: TextFile, first: Sequence[Row]) -> dict[str, str] | Non
 
 
 def check_names(file: TextFile, names: Sequence[str], line: int) -> None:
-    """Check that the columns of a header have different names; several may have none.
+    """Check that the columns of a header have different names. Several may have none.
 
     Raises:
         GraphLoadError: If not.

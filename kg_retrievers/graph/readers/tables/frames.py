@@ -37,7 +37,7 @@ def add_entities(
     on_error: OnError,
     columns: Mapping[str, str] | None = None,
 ) -> int:
-    """Add what a table says about entities, and return how many rows did: see `AttributeReader`.
+    """Add a table's statements about entities, and return how many rows had some: see `AttributeReader`.
 
     Args:
         builder: What takes the entities.

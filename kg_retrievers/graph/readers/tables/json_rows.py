@@ -25,11 +25,11 @@ _ANY_EXAMPLE = '{"head": "Her", "relation": "directed_by", "tail": "Spike Jonze"
 
 
 class JsonRows:
-    """Adds what rows of JSON say to a builder.
+    """Adds the rows of JSON to a builder.
 
-    A row is a fact `{"head", "relation", "tail"}` (or keys of `roles`, as "subject"), with a text or list of texts
-    under "source" where it has one; a fact `[head, relation, tail]`; an entity `{"entity", "label", "aliases",
-    "types"}`; or `{"relation", "label"}`, which names a relation, with `"text": true` or this alone where its tails are
+    A row is one of the following. A fact is `{"head", "relation", "tail"}` (or keys of `roles`, as "subject"), with a
+    text or list of texts under "source" if it has one, or `[head, relation, tail]`. An entity is `{"entity", "label",
+    "aliases", "types"}`. `{"relation", "label"}` names a relation, with `"text": true` or this alone if its tails are
     texts, whatever they look like. Numbers are read as text. Further keys of a fact, and those of an object under
     "attributes", are its attributes, or are left out and counted with `attributes="drop"`.
 
@@ -163,7 +163,7 @@ class _LongTextError(ValueError):
 
 
 def add_rows(file: TextFile, builder: GraphBuilder, *, with_facts: bool, is_array: bool) -> int:
-    """Add what each line, or each element of an array, says; return how many did."""
+    """Add the content of each line or element of an array, and return how many did."""
     rows = JsonRows(builder, with_facts, file.options.attributes, file.options.limits.cell_length)
     add_each(file, json_rows(file, is_array=is_array), rows.add)
     builder.skipped += file.skipped
@@ -173,7 +173,7 @@ def add_rows(file: TextFile, builder: GraphBuilder, *, with_facts: bool, is_arra
 
 
 def add_each(file: TextFile, rows: Iterator[Any], add: Callable[[Any], None]) -> None:
-    """Hand each row to `add`; a malformed one is raised or counted."""
+    """Hand each row to `add`. A malformed row is raised or counted."""
     for row in rows:
         try:
             add(row)
@@ -184,7 +184,7 @@ def add_each(file: TextFile, rows: Iterator[Any], add: Callable[[Any], None]) ->
 
 
 def json_rows(file: TextFile, *, is_array: bool) -> Iterator[Any]:
-    """Return what each line, or each element of an array, holds, with numbers as texts.
+    """Return the content of each line, or each element of an array, with numbers as texts.
 
     `line` of the file is then the number of the line, or that of the element, from 1.
     """
@@ -192,7 +192,7 @@ def json_rows(file: TextFile, *, is_array: bool) -> Iterator[Any]:
 
 
 def numbered(file: TextFile, rows: Iterable[Any]) -> Iterator[Any]:
-    """Yield rows; `line` of the file is the number of each, from 1."""
+    """Yield rows. `line` of the file is the number of each, from 1."""
     for file.line, row in enumerate(rows, 1):
         yield row
 
@@ -227,7 +227,7 @@ def _array_elements(file: TextFile) -> list[Any]:
 
 
 def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
-    """Return what a file of JSON holds as a whole.
+    """Return the content of a file of JSON as a whole.
 
     Raises:
         GraphLoadError: If it is no JSON, or exceeds a limit.
