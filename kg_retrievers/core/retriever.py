@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, get_args
 
@@ -248,18 +249,26 @@ class BaseKGRetriever(BaseRetriever):
         """Read a graph, index it with the default embeddings, and build the retriever.
 
         Args:
-            path: What `KnowledgeGraph.from_file` reads with its defaults, or a folder that `GraphIndex.build` saved.
+            path: A path, or several, as of `KnowledgeGraph.from_file`, or a folder that `GraphIndex.build` saved.
             embeddings: Other embeddings.
-            **fields: As of `from_index`.
+            **fields: As of `from_index`, and the arguments of `KnowledgeGraph.from_file`, such as `ontology` or
+                `columns`.
 
         Raises:
             GraphLoadError: If the file cannot be read.
             StaleIndexError: If the folder was saved with other embeddings.
             InvalidArgumentError: As of `from_index`.
         """
+        known = signature(KnowledgeGraph.from_file).parameters.keys() - {"path"}
+        reading = {name: fields.pop(name) for name in known & fields.keys()}
         if isinstance(path, str | Path) and is_saved(Path(path)):
+            if reading:
+                raise InvalidArgumentError(
+                    f"{cls.__name__}.from_file: {path} holds a graph that was read already, but got {min(reading)}=. "
+                    "Leave it out, or give the file that the graph was read from."
+                )
             return cls(index=GraphIndex.open(path, embeddings), **fields)
-        return cls(index=GraphIndex.build(KnowledgeGraph.from_file(path), embeddings), **fields)
+        return cls(index=GraphIndex.build(KnowledgeGraph.from_file(path, **reading), embeddings), **fields)
 
     @classmethod
     def fields_made_from(

@@ -278,6 +278,16 @@ def test_a_retriever_is_built_from_a_file_or_a_saved_folder(tmp_path: Path) -> N
             assert answer.metadata["answers"] == ["Spike Jonze"]
 
 
+def test_from_file_takes_the_arguments_of_the_reader(tmp_path: Path) -> None:
+    file = tmp_path / "films.csv"
+    file.write_text("film,what,who\nHer,directed_by,Spike Jonze\n", "utf-8")
+    retriever = KGRetriever.from_file(file, columns=("film", "what", "who"), max_tokens=50)
+    assert retriever.invoke("Who directed Her?")[0].metadata["answers"] == ["Spike Jonze"]
+    GraphIndex.build(KnowledgeGraph.from_file(file, columns=("film", "what", "who")), path=tmp_path / "index")
+    with pytest.raises(InvalidArgumentError, match="was read already, but got columns="):
+        KGRetriever.from_file(tmp_path / "index", columns=("film", "what", "who"))
+
+
 def test_a_folder_with_other_embeddings_is_no_folder_for_the_default_ones(tmp_path: Path) -> None:
     GraphIndex.build(tiny_graph(), HashedEmbeddings(64), tmp_path / "index")
     with pytest.raises(StaleIndexError, match=r"was built with .*HashedEmbeddings"):
