@@ -118,14 +118,14 @@ def chosen(rows: Sequence[Asked]) -> Array:
 
 
 def with_chosen_model(rows: Sequence[Asked], stored: dict[str, float]) -> dict[str, float]:
-    """Return the weights with the weight of trained models that finds the most answers; the least of equal ones."""
+    """Return the weights with the weight of trained models that finds the most answers; the greatest of equal ones."""
     tried = []
     for weight in MODEL_WEIGHTS:
         weights = {**stored, "model": weight}
         found = recall(rows, np.array([weights[name] for name in FEATURES]))
         print(weight, dict(zip(BUDGETS, found.round(3).tolist(), strict=True)))
-        tried.append((-round(float(found @ COUNTS), 4), weight, weights))
-    return min(tried)[2]
+        tried.append((round(float(found.round(3) @ COUNTS), 3), weight, weights))
+    return max(tried, key=lambda one: one[:2])[2]
 
 
 def scaled(rows: Sequence[Asked], weights: Array) -> Array:

@@ -200,3 +200,28 @@ def test_info_warns_of_identifiers_without_words(run: Run, tmp_path: Path) -> No
     assert "relations without words: 1, such as P31. No question can name them." in err
     assert "entities without words: 2, such as Q42, Q515." in err
     assert "--entities FILE" in err
+
+
+def test_a_second_label_becomes_an_alias(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"{number}.jsonl").write_text(
+            f'{{"head": "a", "relation": "r{number}", "tail": "b"}}\n{{"entity": "a", "label": "Name {number}"}}\n'
+        )
+    graph = KnowledgeGraph.from_file([tmp_path / "1.jsonl", tmp_path / "2.jsonl"])
+    assert (graph.label("a"), graph.aliases("a")) == ("Name 1", ["Name 2"])
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        "_:x rdf:rest _:x .",
+        "_:x rdf:first _:x ; rdf:rest rdf:nil .",
+        "\n".join(f"_:n{n} rdf:first _:n{n + 1} ; rdf:rest _:m{n} . _:m{n} rdf:first _:n{n + 1} ." for n in range(30)),
+    ],
+    ids=["endless", "holds itself", "shared"],
+)
+def test_hostile_lists_of_blank_nodes_are_read(lists: str, tmp_path: Path) -> None:
+    rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n@prefix : <http://x/> .\n"
+    (tmp_path / "a.ttl").write_text(f"{rdf}:a :has _:x, _:n0 .\n{lists}\n")
+    graph = KnowledgeGraph.from_file(tmp_path / "a.ttl")
+    assert all(len(graph.label(key)) < 1_000 for key in graph.entities)

@@ -308,10 +308,19 @@ def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -
 
 
 def join_files(graphs: Sequence[Graph]) -> Graph:
-    """Return the graphs of several files as one, read as the first one was."""
+    """Return the graphs of several files as one, read as the first one was.
+
+    If two files give an entity labels, the first one counts, and the other becomes an alias.
+    """
     joined = graphs[0]
     for graph in graphs[1:]:
+        named = graph.labels != graph.names.ids_of(graph.entities)
+        keys = [graph.entities[id] for id in np.flatnonzero(named).tolist() if graph.entities[id] in joined.entities]
+        first = {key: joined.label(key) for key in keys if joined.label(key) not in (key, graph.label(key))}
         joined = cast("Graph", _change(Merge(joined, graph, new_texts(joined, graph)), {}, None).graph)
+        if first:
+            aliases = {key: [*joined.aliases(key), graph.label(key)] for key in first}
+            joined = cast("Graph", joined.with_changes(labels=first, aliases=aliases))
     joined.reading.changes.clear()
     joined.reading.understood["formats"] = ", ".join(dict.fromkeys(graph.reading.format for graph in graphs))
     return joined
