@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: The default embeddings: static token vectors, which the package brings.
 STATIC = "static"
 
-#: Embeddings of letters alone, the default up to version 0.2.
+#: Embeddings of letters alone.
 HASHED = "hashed"
 
 #: The prefix for the name or folder of a model of sentence-transformers.

@@ -13,7 +13,7 @@ from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.serving.service import GraphService
-from kg_retrievers.serving.web.requests import MOST_EVIDENCE, EditedTexts, Name, Question, Strict, read_text
+from kg_retrievers.serving.web.requests import MOST_EVIDENCE, Ask, Name, Strict, read_text
 
 #: The most facts of a picture that grows, and the facts that an entity brings.
 MOST_FACTS, MORE_FACTS = 500, 30
@@ -76,20 +76,14 @@ _WORDS = {
 _SETTING = "set {name} to {value} when the method is built in Python. The page cannot change it."
 
 
-class AskWhyNot(Strict):
-    """The question why an entity is not among the answers.
+class AskWhyNot(Ask):
+    """Why is an entity not among the answers?
 
     Attributes:
-        question: The question that was asked.
         entity: The key of the entity, its label or an alias.
-        method: The method that was asked; None for the default of the server.
-        edited: The texts that a person wrote in place of stages, as of `Ask`.
     """
 
-    question: Question
     entity: Name
-    method: Name | None = None
-    edited: EditedTexts = Field(default_factory=dict)
 
 
 def explain_why_not(service: GraphService, asked: AskWhyNot) -> dict[str, Any]:
@@ -101,7 +95,10 @@ def explain_why_not(service: GraphService, asked: AskWhyNot) -> dict[str, Any]:
     """
     retriever = service.retriever(asked.method)
     edited = {key: read_text(key, text) for key, text in asked.edited.items()}
-    missed = why_not(retriever, asked.question, resolve(service.index, asked.entity), **edited)
+    given: dict[str, Any] = edited | asked.model_dump(include={"k", "min_confidence"}, exclude_none=True)
+    if asked.seed_entities:
+        given["seed_entities"] = [resolve(service.index, seed) for seed in asked.seed_entities]
+    missed = why_not(retriever, asked.question, resolve(service.index, asked.entity), **given)
     change = missed.change
     words = _WORDS.get(change.name, _SETTING).format(name=change.name, value=change.value) if change else ""
     _, *lines = missed.lines(words)

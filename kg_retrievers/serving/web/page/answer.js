@@ -163,7 +163,7 @@ function answered(state, event) {
   state.event = event;
   showFacts(state);
   for (const row of stages.querySelectorAll(".waiting, .running")) row.className = "skipped";
-  if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused, again: (settings) => state.run(state.edited, settings) }));
+  if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, settings: state.settings, refused: event.refused, again: (settings) => state.run(state.edited, settings) }));
   state.ended(event);
   say(`Answer: ${event.answer}`);
 }

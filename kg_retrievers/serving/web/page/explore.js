@@ -3,7 +3,7 @@ import { byId, counted, freshId, make, problem, say } from "./elements.js";
 import { get, post } from "./server.js";
 
 // Returns a form that asks why an entity is not among the answers.
-export function whyNot({ question, method, edited, refused, again }) {
+export function whyNot({ question, method, edited, settings, refused, again }) {
   const [id, list] = [freshId("entity"), freshId("names")];
   const names = make("datalist", { id: list });
   const input = make("input", { id, list, type: "text", maxlength: "1000", required: true, placeholder: "The name of an entity" });
@@ -13,7 +13,7 @@ export function whyNot({ question, method, edited, refused, again }) {
     event.preventDefault();
     outcome.replaceChildren(make("p", { class: "soft" }, "Looking for the reason …"));
     try {
-      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, edited, entity: input.value }), again));
+      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, edited, entity: input.value, ...settings }), again));
     } catch (error) {
       outcome.replaceChildren(problem(error));
     }

@@ -44,7 +44,8 @@ function table(edges, data, open) {
 
 function csv(data) {
   const rows = data.edges.map((edge) => [edge.citation ?? "", ...cellsOf(edge, data), edge.sources.join("; ")]);
-  const quoted = (cell) => `"${String(cell).replaceAll('"', '""')}"`;
+  const plain = (cell) => (/^[=+\-@\t\r]/.test(cell) && Number.isNaN(Number(cell)) ? `'${cell}` : String(cell)); // no formula
+  const quoted = (cell) => `"${plain(cell).replaceAll('"', '""')}"`;
   return [[...COLUMNS, "Sources"], ...rows].map((row) => row.map(quoted).join(",")).join("\r\n");
 }
 
