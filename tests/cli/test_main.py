@@ -431,7 +431,7 @@ def test_demo(run: Run) -> None:
             ["ask", "films.csv", HER, "--method", "pcst+simgrag"],
             "--method: there is no method 'pcst+simgrag'; kg ranks the facts of several methods together. See: ",
         ),
-        (["ask", "films.csv", HER, "--exampels", "x"], "No such option: --exampels; did you mean --examples"),
+        (["ask", "films.csv", HER, "--exampels", "x"], "No such option: --exampels; did you mean --also, --examples"),
         (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "bad.jsonl:1: no valid JSON"),
         (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none of 1 examples has a pattern"),
         (["ask", "films.csv", HER, "--embeddings", "minilm"], "MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'minilm'"),
@@ -442,7 +442,7 @@ def test_demo(run: Run) -> None:
             ["ask", "wide.csv", HER, "--columns", "film,who"],
             "Give --columns HEAD,RELATION,TAIL, each as in the header.",
         ),
-        (["info", "garbage"], "To index a file: kg-retrievers index FILE --output"),
+        (["info", "garbage"], "garbage: is a folder without graph files; wanted files such as .ttl, .csv or .jsonl"),
         (
             ["info", "films.csv", "--read", "text_relations=directed"],
             "Give --read text_relations= one of them; `info` lists all.",

@@ -343,7 +343,7 @@ def test_writers_say_what_they_want() -> None:
     with pytest.raises(InvalidArgumentError, match="generator of patterns"):
         PatternCypherWriter(INDEX, "examples")  # type: ignore[arg-type]
     with pytest.raises(
-        InvalidArgumentError, match=r"none of 1 examples has a pattern, .* 'nobody', an answer .* is no key"
+        InvalidArgumentError, match=r"none of 1 examples has a pattern, .* gold answers match no entity .* 'nobody'"
     ):
         TemplateCypherWriter(INDEX, [Question("Who?", answers=("nobody",))])
     for examples in ("Who?", ["Who?"], 5):
