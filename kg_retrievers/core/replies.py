@@ -66,17 +66,23 @@ def refusal_of(error: RefusalError) -> str:
     return SEARCH_ENDED if isinstance(error, SearchBudgetError) else NO_ANSWER
 
 
-def drop_model_advice(error: RefusalError, retriever: Any) -> None:
+def _calls_model(retriever: object) -> bool:
+    """Tell whether a part of a retriever, or of a retriever within it, calls a language model."""
+    parts = vars(retriever).values()
+    return any(getattr(part, "calls_model", False) or (hasattr(part, "stages") and _calls_model(part)) for part in parts)
+
+
+def drop_model_advice(error: RefusalError, retriever: object) -> None:
     """Drop hints to pass a language model if the retriever uses one.
 
     Example:
         >>> from types import SimpleNamespace
         >>> error = RefusalError("Nothing fits.", hint_python="Rephrase it, or give examples= or llm=.")
-        >>> drop_model_advice(error, SimpleNamespace(stages=[SimpleNamespace(calls_model=True)]))
+        >>> drop_model_advice(error, SimpleNamespace(generator=SimpleNamespace(calls_model=True)))
         >>> error.hint_python
         'Rephrase it, or give examples=.'
     """
-    if any(stage.calls_model for stage in retriever.stages):
+    if _calls_model(retriever):
         error.hint_python = _GIVE_MODEL.sub("", error.hint_python)
         error.hint_shell = _GIVE_MODEL.sub("", error.hint_shell)
 
