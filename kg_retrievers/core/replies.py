@@ -68,8 +68,9 @@ def refusal_of(error: RefusalError) -> str:
 
 def _calls_model(retriever: object) -> bool:
     """Tell whether a part of a retriever, or of a retriever within it, calls a language model."""
-    parts = vars(retriever).values()
-    return any(getattr(part, "calls_model", False) or (hasattr(part, "stages") and _calls_model(part)) for part in parts)
+    parts = [*vars(retriever).values()]
+    inner = (part for part in parts if hasattr(part, "stages"))
+    return any(getattr(part, "calls_model", False) for part in parts) or any(map(_calls_model, inner))
 
 
 def drop_model_advice(error: RefusalError, retriever: object) -> None:
