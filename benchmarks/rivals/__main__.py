@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "command": shlex.join(
             ["python", "-m", "benchmarks.rivals", *(sys.argv[1:] if arguments is None else arguments)]
         ),
-        "seed": SEED,
+        "seed": options.seed,
         "limit": options.limit,
         "seconds": options.seconds,
         "embeddings": "static (the default of this package), all-MiniLM-L6-v2 for the methods that name it",
@@ -139,6 +139,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         const=OWN / "kept",
         help="the hand-made graphs that are kept aside",
     )
+    parser.add_argument("--seed", type=int, default=SEED, help="draws the questions")
     parser.add_argument("--limit", type=int, default=200, help="questions of each graph; 0 for all (default: 200)")
     parser.add_argument(
         "--seconds", type=float, default=120, help="CPU seconds after which no more questions of a graph are asked"
@@ -183,7 +184,7 @@ def _rows(options: argparse.Namespace, names: Sequence[str]) -> Iterator[list[di
     embeddings = Embeddings(default_cache())
     build = TimedBuild(embeddings)
     if "own" in options.sets:
-        parts = list(own_parts(options.folder, options.limit, build, SEED))
+        parts = list(own_parts(options.folder, options.limit, build, options.seed))
         measured = [_measured(part, names, options, embeddings, build) for part in parts]
         together = {key: list(chain.from_iterable(part[key][0] for part in measured)) for key in measured[0]}
         built = {key: sum(part[key][1] for part in measured) for key in measured[0]}
@@ -191,7 +192,7 @@ def _rows(options: argparse.Namespace, names: Sequence[str]) -> Iterator[list[di
         for part, found in zip(parts, measured, strict=True):
             yield [_row(part.name, key, *result) for key, result in found.items()]
     published = [name for name in PUBLISHED.values() if name in options.sets]
-    for shown, part in published_parts(published, options.limit, build, SEED):
+    for shown, part in published_parts(published, options.limit, build, options.seed):
         found = _measured(part, names, options, embeddings, build)
         yield [_row(shown, key, *result) for key, result in found.items()]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,31 +11,31 @@ from langchain_core.documents import Document
 from benchmarks.rivals.contestants import Contestant
 from benchmarks.rivals.ground import FindFacts, Ground, distinct
 from benchmarks.rivals.measuring import BUDGETS
-from kg_retrievers import GraphIndex, Triple
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers import Triple
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph.verbalize import lone_entities_of
 from kg_retrievers.methods import registry
 
+#: The method of each of our contestants, and fields that no setting changes. KAPING gives as many facts as the largest
+#: budget holds.
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "SimGRAG": ("simgrag", {}),
+    "G-Retriever": ("g-retriever", {}),
+    "RoG": ("rog", {}),
+    "KAPING": ("kaping", {"k": 250}),
+    "Neighborhood, 1 hop": ("neighborhood", {}),
+    "Neighborhood, 2 hops": ("neighborhood", {"max_hops": 2}),
+}
 
-def _method(name: str, **fields: Any) -> Callable[[GraphIndex], BaseKGRetriever]:
-    retriever = registry.find_method(name).load_retriever()
-    return lambda index: retriever.from_index(index, **fields)
-
-
-#: What makes each retriever from an index.
-RETRIEVERS: dict[str, Callable[[GraphIndex], BaseKGRetriever]] = {
-    "SimGRAG": _method("simgrag"),
-    "G-Retriever": _method("g-retriever"),
-    "RoG": _method("rog"),
-    "KAPING": _method("kaping", k=250),
-    "Neighborhood, 1 hop": _method("neighborhood"),
-    "Neighborhood, 2 hops": _method("neighborhood", max_hops=2),
+#: The settings among which a default was chosen.
+SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "G-Retriever": {"default": {}, "cost .05": {"edge_cost": 0.05}, "cost .1": {"edge_cost": 0.1}},
+    "KAPING": {"default": {}, "1 hop": {"max_hops": 1}, "3 hops": {"max_hops": 3}},
 }
 
 
-def _find_facts(make: Callable[[GraphIndex], BaseKGRetriever], ground: Ground) -> FindFacts:
-    retriever = make(ground.index)
+def _find_facts(method: str, fixed: Mapping[str, Any], ground: Ground, **fields: Any) -> FindFacts:
+    retriever = registry.find_method(method).load_retriever().from_index(ground.index, **fixed, **fields)
 
     def find(question: str) -> list[Triple | str]:
         try:
@@ -53,13 +53,15 @@ def _items(document: Document) -> list[Triple | str]:
 
 
 def _find_within_budgets(ground: Ground) -> FindFacts:
-    makers = {budget: _method("kg", max_tokens=budget) for budget in BUDGETS}
-    finders = {budget: _find_facts(make, ground) for budget, make in makers.items()}
+    finders = {budget: _find_facts("kg", {"max_tokens": budget}, ground) for budget in BUDGETS}
     return lambda question: {budget: find(question) for budget, find in finders.items()}
 
 
-#: Our methods at their defaults. KAPING gives as many facts as the largest budget holds.
+#: Our methods at their defaults.
 OURS = {
     "KGRetriever": Contestant(_find_within_budgets, is_ours=True),
-    **{name: Contestant(partial(_find_facts, make), is_ours=True) for name, make in RETRIEVERS.items()},
+    **{
+        name: Contestant(partial(_find_facts, *made), SETTINGS.get(name, {"default": {}}), is_ours=True)
+        for name, made in METHODS.items()
+    },
 }

@@ -130,7 +130,7 @@ No language model, no examples and no training take part. Embeddings are the def
 name of a method ends in "MiniLM". Our methods are in bold. Methods with † link no entities: they get the entities
 that our linker finds. A dash means that the method was not asked.
 
-Within {MAIN_BUDGET} tokens no method finds more answers than KGRetriever:
+Answers within {MAIN_BUDGET} tokens:
 """
 
 _HAND_MADE = """\

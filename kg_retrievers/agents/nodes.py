@@ -166,6 +166,8 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
             documents = yield Call(bound, state["question"])
         except RefusalError as error:
             return record_refusal(state, retriever, name, error)
+        if not documents and state.get("documents"):  # unsure evidence of an earlier one stays
+            return {}
         return {
             "documents": documents,
             "answers": documents_answers(documents),

@@ -305,7 +305,7 @@ def evaluate(
                 **(settings or {}),
                 **asker.settings,
                 "questions": digest(list(map(_identity, asked))),
-                "unmatched": matched.to_report,
+                "unmatched": matched.unmatched,
             }
         ),
     }

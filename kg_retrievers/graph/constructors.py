@@ -272,8 +272,8 @@ class GraphConstructors(Immutable):
         )
         about = FileOptions(limits=options.limits)
         if isinstance(source, str | Path | list | tuple):
-            source = graph_files(source, about)
-        describing = graph_files(ontology, about) if ontology else ()
+            source = graph_files(source, about, is_rdf=True)
+        describing = graph_files(ontology, about, is_rdf=True) if ontology else ()
         return cls._from_builder(read_rdf(source, format, options, describing), text_relations)
 
     @classmethod

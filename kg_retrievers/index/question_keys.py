@@ -27,7 +27,7 @@ class KeyedQuestions:
         questions: The questions, in their order. A name that cannot be matched stays as it is.
         answers: How many gold answers they have, those that are values included.
         lost: How many of these cannot be matched.
-        told: What cannot be matched, as sentences; empty if all is.
+        told: Sentences on the names that cannot be matched. Empty if all can be.
     """
 
     questions: list[Question]
@@ -36,8 +36,8 @@ class KeyedQuestions:
     told: str
 
     @property
-    def to_report(self) -> dict[str, Any]:
-        """What a report says of them; empty if all answers are matched."""
+    def unmatched(self) -> dict[str, Any]:
+        """The part of a report on unmatched answers. Empty if all are matched."""
         return {"gold_answers": self.answers, "unmatched": self.lost, "told": self.told} if self.lost else {}
 
 
@@ -83,7 +83,7 @@ def with_keys(index: GraphIndex, questions: Sequence[Question]) -> KeyedQuestion
 
 
 def tell_unmatched(index: GraphIndex, questions: Sequence[Question]) -> str:
-    """Return, after a blank, what of some questions cannot be matched; nothing if all can be."""
+    """Return a blank and sentences on the names that cannot be matched. Empty if all can be."""
     told = with_keys(index, questions).told
     return f" {told}" if told else ""
 
@@ -98,10 +98,10 @@ def _keyed(graph: KnowledgeGraph, question: Question) -> Question:
     seeds = tuple(_key(graph, name) or name for name in question.seed_entities)
     keys = [_key(graph, name) for name in question.answers]
     answers = tuple(dict.fromkeys(key or name for key, name in zip(keys, question.answers, strict=True)))
-    is_name = any(graph.entities_named(name) for name in question.answers)  # of several entities
-    value = value_of_answer(question)
-    if keys == [None] and not is_name and question.value is None and value is not None:
-        return replace(question, seed_entities=seeds, answers=(), value=value)
+    if keys == [None] and question.value is None and not graph.entities_named(question.answers[0]):
+        value = value_of_answer(question)
+        if value is not None:
+            return replace(question, seed_entities=seeds, answers=(), value=value)
     return replace(question, seed_entities=seeds, answers=answers)
 
 

@@ -11,6 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_retrievers import (
     GraphIndex,
+    KGRetriever,
     KnowledgeGraphMiddleware,
     SimGRAGRetriever,
     TripleSimilarityRetriever,
@@ -152,3 +153,11 @@ def test_an_agent_is_told_what_an_unclear_follow_up_may_mean(films: SimGRAGRetri
     messages = [HumanMessage("Which films did Spike Jonze direct?"), AIMessage(said), HumanMessage("who wrote it?")]
     agent.invoke({"messages": messages})
     assert "'it' may mean" in model.prompts[0][0].text
+
+
+def test_a_model_is_told_that_evidence_is_unsure(films: SimGRAGRetriever) -> None:
+    model = ScriptedChatModel(replies=["I do not know."])
+    agent: Any = create_agent(model, middleware=[KnowledgeGraphMiddleware(KGRetriever.from_index(films.index))])
+    state = agent.invoke({"messages": [("user", "What salary has Amy Adams?")]})
+    assert state["knowledge_graph_reason"].startswith("Not sure what ")
+    assert "Not sure what " in model.prompts[0][0].text

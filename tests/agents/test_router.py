@@ -14,6 +14,7 @@ from kg_retrievers import (
     Evidence,
     GraphIndex,
     HashedEmbeddings,
+    KGRetriever,
     NeighborhoodRetriever,
     Pattern,
     SimGRAGRetriever,
@@ -239,3 +240,13 @@ def test_a_question_with_an_operation_goes_to_who_carries_it_out(question: str, 
     assert (state["methods"][0], state["routed_by"]) == (first, rule)
     seeds = {"question": question, "seed_entities": ["Amélie"]}
     assert build_router({"facts": facts, "operations": able}).invoke(seeds)["routed_by"] == rule
+
+
+def test_it_goes_on_where_evidence_is_unsure_and_keeps_it(retrievers: dict[str, BaseKGRetriever]) -> None:
+    index = retrievers["open"].index
+    unsure, sure = KGRetriever.from_index(index), NeighborhoodRetriever.from_index(index)
+    question = {"question": "What salary has Amy Adams?"}
+    assert build_router({"kg": unsure, "around": sure}).invoke(question)["retriever"] == "around"
+    output = build_router({"kg": unsure, "nothing": FindsNothing.from_index(index)}).invoke(question)
+    assert output["documents"]
+    assert "Not sure what" in output["reason"]

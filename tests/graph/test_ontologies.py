@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import networkx
 import pytest
 import rdflib
 from shell_mistakes import Run, mistake
@@ -225,3 +226,16 @@ def test_hostile_lists_of_blank_nodes_are_read(lists: str, tmp_path: Path) -> No
     (tmp_path / "a.ttl").write_text(f"{rdf}:a :has _:x, _:n0 .\n{lists}\n")
     graph = KnowledgeGraph.from_file(tmp_path / "a.ttl")
     assert all(len(graph.label(key)) < 1_000 for key in graph.entities)
+
+
+def test_two_files_whose_ids_are_their_own_are_not_joined(tmp_path: Path) -> None:
+    for number in (1, 2):
+        networkx.write_graphml(networkx.DiGraph([("n0", f"m{number}")]), tmp_path / f"{number}.graphml")
+    with pytest.raises(InvalidArgumentError, match=r"1\.graphml and .*2\.graphml name nodes by ids of their own"):
+        KnowledgeGraph.from_file(tmp_path)
+
+
+def test_a_folder_for_from_rdf_may_hold_tables_too(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text("<http://x/a> <http://x/r> <http://x/b> .\n")
+    (tmp_path / "b.csv").write_text("head,relation,tail\nc,r,d\n")
+    assert len(KnowledgeGraph.from_rdf(tmp_path)) == 1

@@ -60,3 +60,18 @@ def test_what_cannot_be_matched_is_counted_and_named() -> None:
 
 def test_nothing_is_told_if_all_is_matched() -> None:
     assert with_keys(INDEX, [Question("Who made Her?", answers=("Spike Jonze",)), Question("What?")]).told == ""
+
+
+def test_a_name_of_two_entities_or_a_length_is_no_number() -> None:
+    facts = [("f1", "directed by", "p"), ("f2", "directed by", "p")]
+    graph = KnowledgeGraph.from_triples(facts, labels={"f1": "1984", "f2": "1984"})
+    found = with_keys(
+        GraphIndex.build(graph), [Question("Which?", answers=(text,)) for text in ("1984", "13 km", "13")]
+    )
+    assert [one.value for one in found.questions] == [None, None, 13]
+    assert found.lost == 2
+
+
+def test_a_name_that_is_answer_and_question_entity_is_one_lost_answer() -> None:
+    found = with_keys(INDEX, [Question("Who is Noone?", seed_entities=("Noone",), answers=("Noone",))])
+    assert (found.answers, found.lost) == (1, 1)

@@ -28,6 +28,9 @@ GraphFormat = Literal[
 #: The formats of RDF.
 RDF = tuple(format for format in get_args(GraphFormat) if "names" in FORMATS[format])
 
+#: The formats whose nodes have ids that hold within their file.
+OWN_IDS = ("graphml", "gexf", "node-link", "apoc-jsonl")
+
 #: A file or folder, or several.
 GraphPaths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -106,10 +109,11 @@ def _content_format(path: Path, options: FileOptions) -> GraphFormat | None:
     return next((format for pattern, format in _CONTENTS if pattern.match(start)), None)
 
 
-def graph_files(paths: GraphPaths, options: FileOptions) -> list[Path]:
+def graph_files(paths: GraphPaths, options: FileOptions, *, is_rdf: bool = False) -> list[Path]:
     """Return the files that hold a graph: some files, and the files of folders in the order of their names.
 
-    A folder of CSV files of Neo4j stays a folder. Files of other suffixes in a folder are left out.
+    A folder of CSV files of Neo4j stays a folder. Files of other suffixes in a folder are left out, and with `is_rdf`
+    all that are no RDF.
 
     Raises:
         GraphLoadError: If a folder holds no graph.
@@ -120,7 +124,8 @@ def graph_files(paths: GraphPaths, options: FileOptions) -> list[Path]:
         raise InvalidArgumentError("KnowledgeGraph: wanted a file or several files, but got an empty list.")
     found = list[Path]()
     for path in map(Path, given):
-        found += _files_in(path, options) if path.is_dir() else [path]
+        inside = _files_in(path, options) if path.is_dir() else [path]
+        found += [file for file in inside if not is_rdf or file == path or find_format(file, None, options) in RDF]
     return found
 
 
@@ -278,7 +283,14 @@ def read_graph_files(
     """
     given = FileOptions(**options)
     files = graph_files(paths, given)
-    rdf = [path for path in files if find_format(path, format, given) in RDF]
+    formats = [find_format(path, format, given) for path in files]
+    rdf = [path for path, found in zip(files, formats, strict=True) if found in RDF]
+    with_own_ids = [path for path, found in zip(files, formats, strict=True) if found in OWN_IDS]
+    if len(with_own_ids) > 1:
+        raise InvalidArgumentError(
+            f"{with_own_ids[0]} and {with_own_ids[1]} name nodes by ids of their own, so that one id may mean two "
+            "things. Read each file by itself, or write the facts of both into one table."
+        )
     if ontology and not rdf:
         raise InvalidArgumentError(
             f"ontology: {files[0]} holds no RDF, and an ontology describes a graph of RDF.",
@@ -376,7 +388,7 @@ def _read_several(
     from kg_retrievers.graph.readers.rdf.sources import read_rdf
     from kg_retrievers.graph.readers.rdf.statements import RdfOptions
 
-    describing = graph_files(ontology, options) if ontology else ()
+    describing = graph_files(ontology, options, is_rdf=True) if ontology else ()
     return read_rdf(paths, format, RdfOptions(on_error=options.on_error, limits=options.limits), describing)
 
 

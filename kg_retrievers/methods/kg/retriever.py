@@ -50,6 +50,8 @@ K = 1_000
 #: How many steps around the entities of a question facts are looked for.
 MAX_HOPS = 2
 
+#: The most entities of a neighbourhood, ten times as many as for other methods: the ranker chooses among their facts,
+#: and PageRank, which would choose among the entities, takes longer.
 MAX_NODES = 20_000
 
 #: Graphs of at most so many facts are searched whole for facts near in meaning. The vectors of their texts take
@@ -260,7 +262,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
                 left -= tokens
         evidence = [*shown, *self._further(state, sure, left)]
         if not evidence:
-            self.link(state["question"])  # which tells near names if no entity is found
+            self.link(state["question"])  # which names near entities if none is found
             raise NoEvidenceError(f"{type(self).__name__}: nothing in the graph fits {state['question']!r:.200}.")
         found = self.results(state, evidence)
         for document in found["documents"]:  # a cut neighbourhood says nothing of them

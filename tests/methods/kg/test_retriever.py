@@ -240,3 +240,11 @@ def test_views_show_nothing_else() -> None:
     for question in ("Who works for Acme?", "Where does Bob work?", "Tell me about Acme", "How old is Ann?"):
         there = [one.page_content for one in KGRetriever.from_index(cut).invoke(question)]
         assert [one.page_content for one in retriever.invoke(question)] == there
+
+
+def test_more_entities_of_one_name_than_are_shown_are_flagged() -> None:
+    facts = [(f"d{number}", "directed by", f"p{number}") for number in range(5)]
+    graph = KnowledgeGraph.from_triples(facts, labels={head: "Dune" for head, _, _ in facts})
+    *answers, _ = KGRetriever.from_index(GraphIndex.build(graph)).invoke("Who directed Dune?")
+    assert len(answers) == 3
+    assert all(one.metadata["truncated"] for one in answers)
