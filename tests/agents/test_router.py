@@ -245,7 +245,7 @@ def test_a_question_with_an_operation_goes_to_who_carries_it_out(question: str, 
 def test_it_goes_on_where_evidence_is_unsure_and_keeps_it(retrievers: dict[str, BaseKGRetriever]) -> None:
     index = retrievers["open"].index
     unsure, sure = KGRetriever.from_index(index), NeighborhoodRetriever.from_index(index)
-    question = {"question": "What salary has Amy Adams?"}
+    question = {"question": "What salary has Audrey Tautou?"}
     assert build_router({"kg": unsure, "around": sure}).invoke(question)["retriever"] == "around"
     output = build_router({"kg": unsure, "nothing": FindsNothing.from_index(index)}).invoke(question)
     assert output["documents"]

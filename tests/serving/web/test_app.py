@@ -269,6 +269,12 @@ def test_a_change_is_named_that_brings_an_entity_in(client: TestClient) -> None:
     assert ask(client, question=asked["question"], method="kaping", **missed["again"])[-1]["event"] == "answer"
 
 
+def test_why_not_is_asked_with_the_settings_of_the_question(client: TestClient) -> None:
+    for film, found in (("Dune (2021)", True), ("Dune (1984)", False)):
+        asked = {"question": "Who directed Dune?", "entity": "Denis Villeneuve", "seed_entities": [film]}
+        assert client.post("/api/why-not", json=asked).json()["found"] is found
+
+
 def test_a_key_is_read_back_as_it_is_shown() -> None:
     graph = KnowledgeGraph.from_triples(
         [("<b>Her</b>", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")]
