@@ -28,10 +28,9 @@ from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, ZERO_SHOT_P
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
 K_NODES, K_RELATIONS = 3, 5
 
-#: The paper uses 0.5 with other edge prizes. Among 0.02, 0.05 and 0.1, the least cost holds the most answers at each
-#: budget of tokens: .80 and .87 at 150 and 500 tokens on `benchmarks/own_graphs/fit`, .26 and .61 at three hops on
-#: MetaQA. A cost of 0.1 holds .77 and .81, .22 and .32 (304 and 40 questions, none of them among the reported ones).
-#: The subgraphs have 40 to 57 triples in the median on MetaQA, instead of 16 to 25.
+#: The paper uses 0.5 with other edge prizes. Among 0.02, 0.05 and 0.1, the least cost holds the most answers in 150 and
+#: 500 tokens: .80 and .87 on `benchmarks/own_graphs/fit` (304 questions), .26 and .61 at three hops on MetaQA (40
+#: questions), where 0.1 holds .77 and .81, .22 and .32 (`benchmarks.rivals --choose`, MetaQA with `--seed 20261128`).
 EDGE_COST = 0.02
 
 #: Ours. The most triples of a Document.
