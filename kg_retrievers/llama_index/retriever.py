@@ -19,6 +19,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 from llama_index.core.types import TokenAsyncGen
 
+from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -295,7 +296,8 @@ class _QuestionTool(RetrieverTool):
         )
 
     def _framed(self, output: ToolOutput) -> ToolOutput:
-        content = TOOL_MESSAGE.format(evidence=output.content.strip())
+        why = as_data_lines(why_unsure(output.raw_output))
+        content = "\n\n".join(filter(None, [why, TOOL_MESSAGE.format(evidence=output.content.strip())]))
         return ToolOutput(
             content=content, tool_name=output.tool_name, raw_input=output.raw_input, raw_output=output.raw_output
         )

@@ -28,7 +28,15 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field
 
-from kg_retrievers import GraphIndex, KnowledgeGraphToolkit, LLMPatternGenerator, Pattern, SimGRAGRetriever, Unknown
+from kg_retrievers import (
+    GraphIndex,
+    KGRetriever,
+    KnowledgeGraphToolkit,
+    LLMPatternGenerator,
+    Pattern,
+    SimGRAGRetriever,
+    Unknown,
+)
 from kg_retrievers.chains import NOT_UNDERSTOOD
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.llama_index import as_llama_index, as_llama_index_tools
@@ -390,6 +398,13 @@ async def test_tool_says_why_a_question_is_refused(
     assert output.content.startswith("No entity of the graph was found")
     assert "Did you mean: 'David Lynch'" in output.content
     assert output.raw_output == []
+
+
+def test_tool_says_why_evidence_is_unsure(retriever: SimGRAGRetriever) -> None:
+    unsure = KGRetriever.from_index(retriever.index)
+    output = as_llama_index(unsure).as_tool().call(input="What salary has Audrey Tautou?")
+    assert output.content.startswith("Not sure what ")
+    assert "Audrey Tautou" in output.content
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of LlamaIndex's workflows

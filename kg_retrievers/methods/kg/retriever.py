@@ -86,7 +86,7 @@ class KGState(RetrievalState, total=False):
     readings: list[dict[str, Any]]
     #: The matches of the first reading, as metadata of Documents. Empty if the reading is not sure.
     found: list[dict[str, Any]]
-    #: The reason why the first reading gives nothing. Empty if it gives something, or if there is no reading.
+    #: The reason why no reading gives an answer. Empty if one does.
     why: str
 
 
@@ -239,18 +239,24 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
     def _match_reading(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `found` and `why`."""
         if not state["readings"]:
-            return {"found": [], "why": ""}
+            return {"found": [], "why": self._why_unread(state)}
         asked = {"min_confidence": self.min_confidence, **state, "pattern": state["readings"][0], "k": TIES + 1}
         try:
             documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
         except RefusalError as refusal:
-            why = refusal.plain_message
-            return {"found": [], "why": why[:1].upper() + why[1:]}
+            return {"found": [], "why": _sentence(refusal)}
         why = "" if documents else f"Nothing in the graph fits {state['question']!r:.200}."
         rows = [one.metadata for one in documents]
         ties = [row for row in rows if row["score"] == rows[0]["score"]]
         cut = {"truncated": True} if len(ties) > TIES else {}
         return {"found": [{**row, **cut} for row in ties[:TIES]], "why": why}
+
+    def _why_unread(self, state: KGState) -> str:
+        try:
+            self.link(state["question"], state.get("seed_entities") or ())
+        except EntityLinkingError as error:
+            return _sentence(error)
+        return "No reading of the question is sure."
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `answers` and `documents`."""
@@ -425,3 +431,8 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         single, who = self.granularity == "triple", type(self).__name__
         documents = documents_of([evidence], MAX_K, self.graph, retriever=who, style=self.style, single_triples=single)
         return sum(self.count_tokens(document.page_content) for document in documents)
+
+
+def _sentence(refusal: RefusalError) -> str:
+    text = refusal.plain_message
+    return text[:1].upper() + text[1:]

@@ -11,12 +11,10 @@ from langchain_core.documents import Document
 from kg_retrievers.agents import Workflow
 from kg_retrievers.agents.neighborhoods import resolve
 from kg_retrievers.core.documents import documents_answers, equally_good, result_text, tell_readings, why_unsure
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
 from kg_retrievers.drawing.html_page import cut
-from kg_retrievers.errors import RefusalError
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.index.hints import tell_language
@@ -78,7 +76,7 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
             if (written or {}).get("documents"):
                 tell(_evidence(state["documents"], retriever.graph))
         began = time.perf_counter()
-    tell(_answer(state, retriever))
+    tell(_answer(state))
 
 
 def _stage(
@@ -166,11 +164,11 @@ def _document(document: Document) -> dict[str, Any]:
     return {**told, "text": document.page_content[:CHARACTERS], "facts": len(about.get("triples") or [])}
 
 
-def _answer(state: Mapping[str, Any], retriever: BaseKGRetriever) -> Event:
+def _answer(state: Mapping[str, Any]) -> Event:
     """Return the last event: the answer with its citations, or why there is none and what to do next."""
     documents, answer = state.get("documents") or [], state.get("answer") or ""
     asked_as, asked = state.get("asked_as"), state.get("question")
-    why = "" if state.get("answers") else why_unsure(documents) or (_why_unread(state, retriever) if documents else "")
+    why = "" if state.get("answers") else why_unsure(documents)
     event: Event = {
         "event": "answer",
         "asked_as": asked_as if asked_as != asked else None,
@@ -209,17 +207,6 @@ def _cut_answer(answer: str, cost: Mapping[str, Any] | None) -> str:
     if cost and cost["llm_calls"]:
         return answer[:CHARACTERS]
     return "; ".join(map(cut, answer.split("; ")[:CITATIONS]))
-
-
-def _why_unread(state: Mapping[str, Any], retriever: BaseKGRetriever) -> str:
-    """Return why the default method read nothing in a question, if it is asked and did so."""
-    if not isinstance(retriever, BaseNeighborhoodRetriever) or "readings" not in state or state.get("found"):
-        return ""
-    try:
-        retriever.link(state["asked_as"] or state["question"])
-    except RefusalError as refusal:
-        return refusal.plain_message
-    return "No reading of the question is sure. The facts below may help."
 
 
 def _near_names(documents: Sequence[Document]) -> list[str]:

@@ -129,6 +129,7 @@ def test_a_description_without_an_entity_finds_the_nearest_facts() -> None:
     retriever = KGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
     documents = retriever.invoke("where is rye ground to flour in a mill")
     assert documents[0].metadata["triples"][0] == ["Old mill", "grinds", "rye flour"]
+    assert documents[0].metadata["details"]["why"]
     assert not any(one.metadata["answers"] for one in documents)
 
 
