@@ -1,4 +1,4 @@
-"""Every error a user can meet. Each message says who raises it, what was given, what was wanted and the next step."""
+"""Every error a user can meet. Each message names its source, the given value, the wanted value and the next step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KGRetrieversError(Exception):
     """Base of all errors raised by this package. No message holds a secret: see `kg_retrievers.redaction`.
 
     Args:
-        message: Who raises it, what was given, what was wanted.
+        message: The source, the given value and the wanted value.
         hint_python: The next step in Python, part of the text of the error.
         hint_shell: The next step on the shell, if that is something else. The command shows it instead.
         hint_agent: The next step of an agent. By default, the text of its class.

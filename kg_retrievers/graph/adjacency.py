@@ -620,7 +620,7 @@ class RelationSamples(NamedTuple):
 
     @property
     def facts_indptr(self) -> Array:
-        """Return where the facts of each relation begin in `heads` and `tails`.
+        """Return the first position of each relation in `heads` and `tails`.
 
         The positions are int64, shape (relations + 1).
         """

@@ -25,8 +25,7 @@ class BusyError(KGRetrieversError):
 class Workers:
     """A bounded number of threads, and a bounded number of calls that wait for one.
 
-    A call that is cancelled, or whose time is over, ends at the next place where it looks at its deadline. Until then
-    its thread counts.
+    A cancelled or late call ends when it checks its deadline the next time. Until then its thread counts.
 
     Args:
         threads: How many calls run at once.

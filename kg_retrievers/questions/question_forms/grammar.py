@@ -491,7 +491,7 @@ _FROM_TO = re.compile(r"\bfrom (?:the )?(?:[a-z]+est )?to (?:the )?(?:[a-z]+est\
 #: Compares two as equal, which no operation does.
 _EQUAL = re.compile(r"\bas (?:many|much) (?:[a-z]+ )?as (?=_)")
 
-#: Words that turn or narrow a question. None of them may be left where they are not read.
+#: Words that turn or narrow a question. A question with an unread one is refused.
 _TURNING = NEGATIVE | frozenset(
     re.findall(r"\w+", "nor nothing only solely same all every each both always except excluding")
 )
