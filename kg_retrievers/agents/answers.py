@@ -34,8 +34,9 @@ OneFact = TypeVar("OneFact", bound=results.Fact)
 #: The next step of an agent, by the error.
 STEPS: Mapping[type[KGRetrieversError], str] = {
     EntityLinkingError: "Call search_entities with the name, and use a name or key that it gives.",
-    LowConfidenceError: "Call relations_of with the words that were not understood, then facts or run_pattern; or ask "
-    "again in the graph's own words.",
+    LowConfidenceError: "If the reason shows the reading that you mean, call run_pattern with it. Else call "
+    "relations_of with the words that were not understood, then facts or run_pattern; or ask again in the graph's own "
+    "words.",
     NoEvidenceError: "The graph may not say it. Call describe_entity or relations_of to see what it says.",
     SearchBudgetError: "Call facts or find_paths about one or two entities instead.",
     PatternError: "Correct the pattern, and call run_pattern again. relations_of names the relations and types.",

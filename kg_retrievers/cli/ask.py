@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict, dataclass
-from math import floor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +34,7 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 NO_ANSWER = 1
 
 #: The next step for an unsure question, on the shell.
-UNSURE_HINT = "The facts below may hold the answer. Rephrase it, or give --examples or --llm."
+UNSURE_HINT = "The facts below may hold the answer. Rephrase it, lower --min-confidence, or give --examples or --llm."
 
 #: The text above the explanation of evidence that is refused, and in place of an explanation.
 REFUSED = "The question is refused; with --min-confidence 0 this is what is found:"
@@ -90,9 +89,8 @@ def ask(
             found = _search(question, retriever, inputs)
             answer, unsupported = _answer(question, found, retriever, answerer)
         explained = _explain(question, found, retriever, inputs, explain, why_not)
-        near_miss = _near_miss(question, found, retriever, inputs) if answer is None else None
     if as_json:
-        _print_json(question, found, answer, unsupported, explained, near_miss)
+        _print_json(question, found, answer, unsupported, explained)
     else:
         parts = [evidence(document) for document in found.documents]
         if found.documents and retriever.granularity == "triple":
@@ -101,8 +99,6 @@ def ask(
         if answer is None and found.why:
             said = found.why if answerer else f"{found.why} {UNSURE_HINT}"
         show(summary(question, said, found.documents, unsupported or ()))
-        if near_miss:
-            show(near_miss.told)
         show(*parts, *_shown(found, explained, explain))
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {inputs['k'] + 1}")
@@ -165,37 +161,6 @@ def _is_tie(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Tell whether two Documents are equally good and about different entities of the graph."""
     is_equal = one["score"] == other["score"] > 0
     return bool(is_equal and one["details"].get("entities") != other["details"].get("entities"))
-
-
-@dataclass(frozen=True)
-class _NearMiss:
-    """The likeliest reading of a question that is not surely understood, and what it answers."""
-
-    reading: str
-    answer: str
-    min_confidence: float
-
-    @property
-    def told(self) -> str:
-        """The line for people."""
-        return f"Did you mean: {self.reading}? Its answer is one step away: --min-confidence {self.min_confidence:g}"
-
-
-def _near_miss(question: str, found: _Found, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> _NearMiss | None:
-    """Return the likeliest reading if its confidence is at least half of what is wanted."""
-    wanted = inputs.get("min_confidence", retriever.min_confidence)
-    if isinstance(found.refusal, LowConfidenceError):
-        confidence = found.refusal.confidence
-    else:
-        confidence = (found.documents[0].metadata["confidence"] or 0.0) if found.why else 0.0
-    least = floor(100 * confidence) / 100
-    if not wanted / 2 <= least < wanted or any(stage.calls_model for stage in retriever.stages):
-        return None
-    documents = retriever.invoke(question, **(inputs | {"min_confidence": least, "on_refusal": "empty"}))
-    if not documents or not (pattern := documents[0].metadata["details"].get("pattern")):
-        return None
-    answer = kg_retrievers.ExtractiveAnswerer().invoke({"question": question, "documents": documents})
-    return _NearMiss("; ".join(kg_retrievers.graph.pattern_lines(pattern)), answer, least)
 
 
 def _answer(
@@ -271,7 +236,6 @@ def _print_json(
     answer: str | None,
     unsupported: list[str] | None,
     explained: dict[str, Any],
-    near_miss: _NearMiss | None,
 ) -> None:
     """Print one JSON object for programs."""
     first = found.documents[0].metadata if found.documents else {"value": None, "confidence": None}
@@ -287,8 +251,6 @@ def _print_json(
     if isinstance(found.refusal, LowConfidenceError):
         reply["confidence"] = found.refusal.confidence
         reply |= {"unplaced": found.refusal.unplaced, "nearest": found.refusal.nearest}
-    if near_miss:
-        reply["did_you_mean"] = asdict(near_miss)
     print(json.dumps(reply | {name: one.to_dict() for name, one in explained.items()}), flush=True)
 
 

@@ -64,13 +64,14 @@ from kg_retrievers.errors import (
     SearchBudgetError,
     did_you_mean,
 )
-from kg_retrievers.graph import Evidence, KnowledgeGraph, readable
+from kg_retrievers.graph import Evidence, KnowledgeGraph, pattern_lines, readable
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.storage.parts import is_saved
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines, one_line
 from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
-from kg_retrievers.index.hints import RAISE_FACTS, REPHRASE, hints_for
+from kg_retrievers.index.embeddings import folded
+from kg_retrievers.index.hints import RAISE_FACTS, REPHRASE, hints_for, unknown_names
 from kg_retrievers.index.question_keys import with_keys
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
@@ -539,6 +540,7 @@ class BaseKGRetriever(BaseRetriever):
         nearest: Sequence[str] = (),
         lacking: Sequence[str] = (),
         truncated: bool = False,
+        reading: Mapping[str, Any] | None = None,
     ) -> None:
         """Check that the question of a state was understood surely enough.
 
@@ -549,18 +551,22 @@ class BaseKGRetriever(BaseRetriever):
             nearest: The relations that came nearest to the question, the nearest first.
             lacking: Clauses on things that an entity of the question lacks and others have. They say it all.
             truncated: Whether there are facts that were not fetched, which may include the answer.
+            reading: The likeliest reading, as `Pattern.to_dict` writes it.
 
         Raises:
-            LowConfidenceError: If not. It names the words that no relation fits, and the nearest relations.
+            LowConfidenceError: If not. It names the words that no relation fits, and the nearest relations. If the
+                confidence is at least half of what is required, it asks whether the reading is meant.
             SearchBudgetError: If not, and the missing fact may be among facts that were not fetched.
         """
         wanted, who = state.get("min_confidence", self.min_confidence), type(self).__name__
         if confidence is None or confidence >= wanted:
             return
         question, shown = state["question"], shown_confidence(confidence)
+        near = "; ".join(pattern_lines(reading)) if reading and confidence >= wanted / 2 else ""
+        meant = f" Did you mean: {near}?" if near else ""
         if confidence >= MIN_CONFIDENCE:
             raise LowConfidenceError(
-                f"{who}: the confidence of the answer to {question!r:.200} is {shown}; {wanted:g} is required.",
+                f"{who}: the confidence of the answer to {question!r:.200} is {shown}; {wanted:g} is required.{meant}",
                 confidence,
                 unplaced,
                 nearest,
@@ -570,6 +576,10 @@ class BaseKGRetriever(BaseRetriever):
         if lacking and truncated:
             raise nothing_fetched(who, lacking)
         why = list(lacking)
+        if not lacking and (names := unknown_names(question, unplaced)):
+            why.append(f"the graph has nothing called {_named(names)}")
+            of_names = {folded(word) for name in names for word in name.split()}
+            unplaced = [word for word in unplaced if word not in of_names]
         if unplaced and not lacking:
             why.append(f"no relation fits {_named(unplaced)}")
         lacked = {word.casefold() for word in unplaced}
@@ -581,7 +591,7 @@ class BaseKGRetriever(BaseRetriever):
             _, unnamed = link_question(linker_of(self.index), question)
         raise LowConfidenceError(
             f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
-            f"{': ' if why else ''}{'; '.join(why)}.",
+            f"{': ' if why else ''}{'; '.join(why)}.{meant}",
             confidence,
             unplaced,
             nearest,

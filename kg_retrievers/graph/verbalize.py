@@ -479,7 +479,7 @@ def walk_lines(
 def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
     """Return a line for each triple of a pattern, in its own words.
 
-    "?" stands before each unknown.
+    "?" stands before each unknown, and the wanted type in brackets after a node.
 
     Conditions, absent triples and the operation follow, one per line.
 
@@ -493,7 +493,7 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
     limits = [f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())]
     absent = [f"not: {' -> '.join(map(_term, triple))}" for triple in pattern.get("absent", ())]
     lines = [
-        f"{_term(head)} -> {_term(relation)}{_attributes_of(pattern, number)} -> {_term(tail)}"
+        f"{_typed(head)} -> {_term(relation)}{_attributes_of(pattern, number)} -> {_typed(tail)}"
         for number, (head, relation, tail) in enumerate(pattern.get("triples", ()))
     ]
     lines += [_typed(node) for node in pattern.get("alone", ())]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.names import FUNCTION_WORDS, english_share, function_words
@@ -136,6 +136,24 @@ def hints_for(question: str, in_english: Hints) -> dict[str, str]:
     told = {name: f"{tell_language(question)} {hint}".strip() for name, hint in ANOTHER_LANGUAGE.items()}
     hints = {name: f"{in_english.get(name, '') if mixed else ''} {hint}".strip() for name, hint in told.items()}
     return hints | {"hint_agent": f"{tell_language(question)} Ask in English, with the names as they are."}
+
+
+def unknown_names(question: str, unplaced: Iterable[str]) -> list[str]:
+    """Return the names in a question that stand for nothing in the graph.
+
+    They are runs of words with capitals, not the first word, that are among those which nothing in the graph fits.
+
+    Example:
+        >>> unknown_names("When did Ann win the Platinum Comb?", ["platinum", "comb"])
+        ['Platinum Comb']
+    """
+    left, names, is_name = set(unplaced), list[list[str]](), False
+    found = _WORD.findall(question)
+    for word in found[1:] if any(map(str.islower, found)) else ():
+        was_name, is_name = is_name, word[0].isupper() and folded(word) in left
+        if is_name:
+            names = [*names[:-1], [*names[-1], word]] if was_name else [*names, [word]]
+    return [" ".join(words) for words in names]
 
 
 def _plain_words(question: str) -> set[str]:

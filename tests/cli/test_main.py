@@ -177,13 +177,15 @@ def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[...
     assert "nearest" not in found
 
 
-def test_ask_names_the_reading_of_a_near_miss(run: Run, json_of: Callable[..., Any]) -> None:
-    asked = ("ask", SAMPLE, "hey, any idea who is responsible for the film Inception")
-    _, out, _ = run(*asked)
-    [line] = [line for line in out.splitlines() if line.startswith("Did you mean")]
-    assert "-> Inception" in line or "Inception ->" in line
-    said = json_of(*asked, code=1)["did_you_mean"]
-    assert json_of(*asked, "--min-confidence", str(said["min_confidence"]))["answer"] == said["answer"]
+@pytest.mark.parametrize("method", ["kg", "simgrag"])
+def test_ask_names_the_reading_of_a_near_miss(run: Run, json_of: Callable[..., Any], method: str) -> None:
+    asked = ("ask", SAMPLE, "hey, any idea who is responsible for the film Inception", "--method", method)
+    code, out, _ = run(*asked)
+    assert code == 1
+    meant = " ".join(out.split()).partition("Did you mean: ")[2].partition("? ")[0]
+    assert "-> Inception" in meant or "Inception ->" in meant
+    assert "lower --min-confidence" in out
+    assert f"Did you mean: {meant}?" in json_of(*asked, code=1)["reason"]
 
 
 def test_ask_shows_evidence_for_what_it_does_not_understand(run: Run, json_of: Callable[..., Any]) -> None:

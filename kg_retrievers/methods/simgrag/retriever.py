@@ -244,7 +244,7 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         """Run the stage that writes `answers` and `documents`."""
         pattern = Pattern.from_dict(state["pattern"])
         why = pattern.unplaced, pattern.nearest, pattern.lacking, pattern.truncated
-        self.check_confidence(state, pattern.confidence, *why)
+        self.check_confidence(state, pattern.confidence, *why, reading=state["pattern"])
         pattern = pin_seeds(pattern, state.get("seed_entities") or [], self.graph)
         if self.index.truncated and (pattern.operation or pattern.absent or pattern.attributes):
             raise cut_short(repr(pattern.operation.kind) if pattern.operation else "what is absent")

@@ -639,6 +639,10 @@ class FormReader:
             logit = self.walks.direction(form.clause, here, best.labels[0])
             here, there = (here, there) if logit >= 0 else (there, here)
             sure *= 1 / (1 + float(np.exp(-abs(logit) / DIRECTION_SCALE)))
+            if self.walks.is_mutual(best.labels[0]) and not self.walks.joins(
+                form.clause[here], best.labels[0], form.clause[there]
+            ):
+                here, there = there, here
         builder = PatternBuilder(self._graph)
         builder.walk(form.clause[here].node, best.labels, form.clause[there].node)
         builder.operation = Operation("exists")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
@@ -66,6 +67,13 @@ class Way:
         """The adjacency labels of the way back."""
         return tuple(reversed_label(label) for label in reversed(self.labels))
 
+
+#: Words of a relation that holds both ways.
+MUTUAL = re.compile(
+    r"\b(married|spouses?|siblings?|twins?|cousins?|friends?|partners?|neighbou?rs?|colleagues?|adjacent|borders?"
+    r"|related|connected)\b",
+    re.IGNORECASE,
+)
 
 #: The least nearness of a noun to the relation of a number for the number to be meant rather than a count.
 SAME_NAME = 0.45
@@ -276,6 +284,14 @@ class WalkFinder:
         return bool(self._steps.alike[relation_of(label)]) or self.classes.end_of((label,)) == self.classes.end_of(
             (back,)
         )
+
+    def is_mutual(self, label: int) -> bool:
+        """Return whether the name of a relation says that it holds both ways, as "married to" does."""
+        return bool(MUTUAL.search(self._steps.names[relation_of(label)]))
+
+    def joins(self, one: Token, label: int, other: Token) -> bool:
+        """Return whether a step leads from one entity to another."""
+        return bool(np.isin(self.reached(self.ids_of(one), (label,)), self.ids_of(other)).any())
 
     def direction(self, tokens: Sequence[Token], at: int, label: int) -> float:
         """Return how much more a claim says a step from the entity at a position than the opposite one, as a logit."""

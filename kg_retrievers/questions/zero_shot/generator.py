@@ -20,12 +20,14 @@ from kg_retrievers.graph.pattern import decide, excludes_named, turns
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.embeddings import token_table
+from kg_retrievers.index.hints import unknown_names
 from kg_retrievers.questions.casual import ASKING, asked_part, spelt
 from kg_retrievers.questions.reading import LinkingGenerator, Reading, node_of, type_nouns
 from kg_retrievers.questions.self_questions.english import is_plural, singular_of
 from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claimed, relation_says
 from kg_retrievers.questions.zero_shot.ranking import (
     COVERED,
+    MAX_FRONTIER,
     WALK_FEATURES,
     Asked,
     LackedStep,
@@ -88,6 +90,7 @@ class Understanding:
         nearest: The relations that came nearest, the nearest first.
         lacked: The adjacency label of the step that the entity lacks and the question asks for, while others have it.
         lacking: A clause that says so, if there is one.
+        onward: The adjacency label of one more step, by which all arms go on together, if there is one.
     """
 
     arms: tuple[RankedWalk, ...]
@@ -98,6 +101,7 @@ class Understanding:
     nearest: tuple[str, ...]
     lacked: int | None
     lacking: tuple[str, ...]
+    onward: int | None = None
 
 
 @dataclass(frozen=True)
@@ -355,13 +359,16 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if not slots:
             raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
         reading = self._read(input, question, slots)
-        values = self._values_named(question, reading.unplaced) if reading.unplaced and "walks" not in input else []
-        if not values:
+        if not reading.unplaced or "walks" in input:
             return reading
-        narrowed = self._read(input, question, [*slots, *values])
-        known = {node.text for node in narrowed.pattern.nodes if isinstance(node, Known)}
-        if all(value.name in known for value in values):
-            return narrowed
+        values = self._values_named(question, reading.unplaced)
+        if values:
+            narrowed = self._read(input, question, [*slots, *values])
+            known = {node.text for node in narrowed.pattern.nodes if isinstance(node, Known)}
+            if all(value.name in known for value in values):
+                return narrowed
+        elif not unknown_names(question, reading.unplaced):
+            return reading
         doubted = replace(reading.pattern, confidence=(reading.confidence or 0.0) * LIMIT_LEFT_OUT)
         return replace(reading, pattern=doubted)
 
@@ -386,7 +393,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         others = [replace(one, confidence=min(one.confidence, best.confidence)) for one in others]
         best, *others = self._of_kind_first(question, slots, [best, *others])
         read: dict[object, Pattern] = {}
-        for one in (best, *others):
+        for one in (self._beyond_blank_nodes(question, slots, best), best, *others):
             pattern = self._pattern(one, self._asked_type(question, slots, one.ends))
             read.setdefault(pattern.triples, pattern)
         likeliest, *alternatives = list(read.values())[:READINGS]
@@ -406,6 +413,29 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         first = fits.index(True)
         chosen = replace(understood[first], confidence=understood[0].confidence * OTHER_KIND)
         return [chosen, *understood[:first], *understood[first + 1 :]]
+
+    def _beyond_blank_nodes(
+        self, question: str, slots: Sequence[QuestionEntity], understood: Understanding
+    ) -> Understanding:
+        """Return what a question may ask for, one step further if it leads to blank nodes alone, which have no name.
+
+        The step is the likeliest that leads to things which the question does not name, or to values. If the question
+        names the kind of the blank nodes, they are the answers.
+        """
+        graph, ends = self.index.graph, understood.ends
+        is_blank = len(ends) and all(graph.entities[end].startswith("_:") for end in ends[:MAX_FRONTIER].tolist())
+        kind = type_nouns(self.index).asked(masked_text(question, slots))
+        if not is_blank or (kind is not None and np.isin(ends, self._of_type(kind)[0]).any()):
+            return understood
+        topic = understood.arms[0].slot
+        further = self.understand_from(question, slots, topic, max_hops=1, starts=ends)
+        around = Surroundings(graph.adjacency, ends, self.steps)
+        named = [graph.entities.find(key) for slot in slots for key in slot.entities]
+        for walk in further.walks if further else ():
+            reached = around.ends(walk.labels, revisits=False)
+            if len(reached) and not np.isin(reached, named).any():
+                return replace(understood, ends=reached, onward=walk.labels[0])
+        return understood
 
     def _asked_type(self, question: str, slots: Sequence[QuestionEntity], ends: Array) -> str | None:
         """Return the type that a noun names; None if no end is of it, and some have no type at all."""
@@ -626,11 +656,15 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         """Return the walks as a pattern that ends in one unknown, of a type if one is asked for."""
         triples: list[tuple[Term, Term, Term]] = []
         between = sum(len(arm.labels) - 1 for arm in understood.arms)
-        target = Unknown(f"entity {between + 1}", kind)
+        target = met = Unknown(f"entity {between + 1}", kind)
+        if understood.onward is not None:
+            met, target = Unknown(target.name), Unknown(f"entity {between + 2}", kind)
         middle = (Unknown(f"entity {number}") for number in range(1, between + 1))
         for arm in understood.arms:
-            nodes: list[Term] = [node_of(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
+            nodes: list[Term] = [node_of(arm.slot), *(next(middle) for _ in arm.labels[1:]), met]
             triples += [self._triple(*ends, label) for ends, label in zip(pairwise(nodes), arm.labels, strict=True)]
+        if understood.onward is not None:
+            triples.append(self._triple(met, target, understood.onward))
         return Pattern.of(
             *triples,
             target=target.name,

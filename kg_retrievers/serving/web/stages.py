@@ -116,17 +116,12 @@ def _lines(key: str, written: Mapping[str, Any], graph: KnowledgeGraph) -> list[
 
 
 def _pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
-    """Return a pattern for a person: its facts, the types that it asks for, and its operation in words."""
+    """Return a pattern for a person: its facts, and its operation in words."""
     lines = pattern_lines(pattern)
     if pattern.get("operation"):
         kind, _, rest = lines.pop().partition(":")
         lines.append(f"{_OPERATIONS.get(kind, f'{kind}:')}{rest}")
-    nodes = [node for head, _, tail in pattern.get("triples", ()) for node in (head, tail)]
-    types = {node["unknown"]: node["type"] for node in nodes if isinstance(node, Mapping) and node.keys() >= _TYPED}
-    return [*lines, *(f"?{name} is of the type {kind}" for name, kind in types.items())]
-
-
-_TYPED = {"unknown", "type"}
+    return lines
 
 
 def _more(value: Sequence[object]) -> list[str]:

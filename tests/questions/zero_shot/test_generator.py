@@ -351,3 +351,34 @@ def test_types_below_the_asked_one_answer(tmp_path: Path, question: str, expecte
         question
     )
     assert {graph.label(answer) for answer in found[0].metadata["answers"]} == expected
+
+
+WINS = [
+    ("_:w1", "has_winner", "Ann Lee"),
+    ("_:w1", "prize", "Golden Comb"),
+    ("_:w1", "year", "2019"),
+    ("_:w2", "has_winner", "Bob Hill"),
+    ("_:w2", "prize", "Golden Comb"),
+    ("_:w2", "year", "2020"),
+    ("Ann Lee", "married_to", "Bob Hill"),
+    ("Bob Hill", "keeps", "Hive Three"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("Who won the Golden Comb?", ["Ann Lee", "Bob Hill"]),
+        ("Who won the Golden Comb in 2019?", ["Ann Lee"]),
+        ("When did Bob Hill win the Golden Comb?", ["2020"]),
+        ("What did Ann Lee win?", ["Golden Comb"]),
+    ],
+)
+def test_a_walk_goes_on_from_blank_nodes_to_things_with_names(question: str, answers: list[str]) -> None:
+    [found] = SimGRAGRetriever.from_index(index_of(WINS)).invoke(question)
+    assert sorted(found.metadata["answers"]) == answers
+
+
+@pytest.mark.parametrize("question", ["Is Bob Hill married to Ann Lee?", "Is Ann Lee married to Bob Hill?"])
+def test_a_mutual_relation_holds_both_ways(question: str) -> None:
+    assert SimGRAGRetriever.from_index(index_of(WINS)).invoke(question)[0].metadata["value"] is True
