@@ -206,7 +206,10 @@ def test_a_mistake_is_told_with_the_next_step(
     ("question", "step"),
     [
         ("What is the colour of the moon?", "Next step: Call search_entities"),
-        ("What is the annual revenue of Her?", "Next step: Call relations_of with the words that were not understood"),
+        (
+            "What is the annual revenue of Her?",
+            "Next step: If the reason shows the reading that you mean, call run_pattern with it. Else call relations_of",
+        ),
         ("Wer leitet Her?", "Next step: Ask in English"),
     ],
 )
