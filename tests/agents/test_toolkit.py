@@ -208,7 +208,7 @@ def test_a_mistake_is_told_with_the_next_step(
         ("What is the colour of the moon?", "Next step: Call search_entities"),
         (
             "What is the annual revenue of Her?",
-            "Next step: If the reason shows the reading that you mean, call run_pattern with it. Else call relations_of",
+            "Next step: If the reason shows the reading that you mean, call run_pattern with it. Else call",
         ),
         ("Wer leitet Her?", "Next step: Ask in English"),
     ],

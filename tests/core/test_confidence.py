@@ -54,7 +54,10 @@ def test_who_wants_more_than_there_is_hears_how_much_there_is() -> None:
     sure = SimGRAGRetriever.from_index(INDEX, pattern_generator=generator, min_confidence=1)
     with pytest.raises(LowConfidenceError) as refusal:
         sure.invoke(SALARY, on_refusal="raise")
-    said = f"SimGRAGRetriever: the confidence of the answer to {SALARY!r} is 0.93; 1 is required. Did you mean: ?x -> directed_by -> Spike Jonze?"
+    said = (
+        f"SimGRAGRetriever: the confidence of the answer to {SALARY!r} is 0.93; 1 is required. Did you mean: ?x -> "
+        "directed_by -> Spike Jonze?"
+    )
     assert refusal.value.message == said
     assert refusal.value.on_shell == f"{said} Lower --min-confidence to see it."
     assert answer_chain(sure).invoke(SALARY) == f"{LESS_SURE} {said} Lower min_confidence to see it."
