@@ -363,9 +363,7 @@ class Counting:
         if len(way.labels) > 1:
             return needed < MANY
         label = reversed_label(way.labels[0])
-        adjacency = self._graph.adjacency
-        members = self._classes.members[self._classes.end_of(way.labels)]
-        firsts, lasts = adjacency.ranges_with(members, label)
+        firsts, lasts = self._graph.adjacency.ranges_with(self._graph.relation_samples.sources_of(label), label)
         return bool((lasts - firsts).max(initial=0) >= needed)
 
     def _move_entities(self, arms: Arms, noun: Sequence[Token], form: Form, counted: int) -> bool:
