@@ -69,13 +69,16 @@ class TypeNouns:
     def __init__(self, graph: KnowledgeGraph) -> None:
         """Read the names of the types."""
         whole, last = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-        for name in kind_names(graph):
+        names = kind_names(graph)
+        for name in names:
             local = name if "://" in name or " " in name else re.split(r"[:/#]", name)[-1]
             noun = type_noun(local).replace("-", " ")
             for form in {noun, plural_of(noun)} if noun else ():
                 whole[form].append(name)
                 last[form.split()[-1]].append(name)
         self._types = {noun: names[0] for noun, names in {**last, **whole}.items() if len(names) == 1}
+        #: Whether the graph has types.
+        self.has_types = bool(names)
         #: The words of the names of relations.
         self.relation_words = {
             word for name in graph.relations for word in readable(local_name(name)).casefold().split()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from typing import Never
 
@@ -30,7 +31,10 @@ from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinde
 from kg_retrievers.questions.question_forms.whole_entities import WholeEntities
 from kg_retrievers.questions.reading import type_nouns
 from kg_retrievers.questions.self_questions.english import singular_of
-from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import Understanding, ZeroShotPatternGenerator
+
+#: Returns the request of a question, as the zero-shot generator finds it. It does so once.
+Understand = Callable[[], Understanding]
 
 #: Endings by which the people or things of a place are named, and the other possible endings of the place's name.
 _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
@@ -131,7 +135,8 @@ class QuestionFormGenerator:
             return self._bare(tokens) if question.rstrip().endswith("?") else None
         reader = self._reader()
         form = read_form(tokens, reader.walks.classes.closeness, units)
-        if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
+        understand = cache(partial(self.zero_shot.understand, question, entities)) if entities else None
+        if form is None or (not form.unread and self._is_said(understand, form, reader)):
             return None
         if form.both and self._is_plain(question, entities, form):
             return None
@@ -143,10 +148,10 @@ class QuestionFormGenerator:
                 raise UnreadError
             pattern = FormReader(reader.walks.within(form.noun)).read(form)
         except UnreadError:
-            if not form.unread and self._is_number(question, entities, form, None):
+            if not form.unread and self._is_number(understand, form, None):
                 return None
             self._refuse(question, tokens)
-        return None if self._is_number(question, entities, form, pattern) else pattern
+        return None if self._is_number(understand, form, pattern) else pattern
 
     def _refuse(self, question: str, tokens: Sequence[Token], part: Sequence[Token] = ()) -> Never:
         if self.index.is_part and not any(token.slot for token in tokens):
@@ -199,13 +204,11 @@ class QuestionFormGenerator:
         understood = self.zero_shot.understand(question, entities)
         return len(understood.arms) > 1 and understood.confidence >= MIN_CONFIDENCE
 
-    def _is_number(
-        self, question: str, entities: Sequence[QuestionEntity], form: Form, pattern: Pattern | None
-    ) -> bool:
+    def _is_number(self, understand: Understand | None, form: Form, pattern: Pattern | None) -> bool:
         """Whether "how many" asks more likely for a number that the graph states than for a count."""
-        if form.kind != "count" or not entities:
+        if form.kind != "count" or understand is None:
             return False
-        understood = self.zero_shot.understand(question, entities)
+        understood = understand()
         states = self._reader().names_number(understood.arms[0].labels, form)
         sure = (pattern.confidence if pattern else None) or 0.0
         return states and (sure < MIN_CONFIDENCE or understood.confidence > sure)
@@ -235,13 +238,13 @@ class QuestionFormGenerator:
             usual += [token] if token.slot or at in named else map(Token, nouns.usual(token.text).split())
         return usual
 
-    def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
+    def _is_said(self, understand: Understand | None, form: Form, reader: FormReader) -> bool:
         """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""
         if form.degree and form.degree.raw in reader.walks.kinds.relation_words:
             return True  # a superlative may be part of the name of a relation, as in "highest point"
-        if form.kind != "count" or form.limits or form.negative or form.quantity or not entities:
+        if form.kind != "count" or form.limits or form.negative or form.quantity or understand is None:
             return False
-        understood = self.zero_shot.understand(question, entities)
+        understood = understand()
         if understood.lacked is not None and understood.confidence < MIN_CONFIDENCE:
             return reader.names_number([understood.lacked], form)
         return reader.is_number(understood.arms[0].labels, form)

@@ -14,7 +14,6 @@ from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.kinds import kind_names
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT, PEOPLE
 from kg_retrievers.questions.question_forms.forms import (
@@ -440,7 +439,7 @@ def _undirected(way: Way) -> tuple[int, ...]:
 PASSING_COST = 2.0
 
 #: Of how many classes of an entity, the largest first, other members are asked for the facts that it lacks.
-MOST_ALIKE = 8
+MOST_ALIKE = 3
 
 #: How much less likely it makes a walk that the entity from which it should start has no such fact.
 LACKING_COST = 2.0
@@ -708,7 +707,7 @@ class FormReader:
     def _is_about(self, form: Form, arms: Arms) -> bool:
         """Whether the noun of a count means something of the graph, as far as its kinds tell."""
         words = " ".join(token.word for token in form.noun if token.word)
-        if not kind_names(self._graph) or words in PEOPLE:
+        if not self.walks.kinds.has_types or words in PEOPLE:
             return True
         labels = [label for _, _, way in arms.ways for label in way.labels]
         near = max((self.walks.nearness(words, label) for label in labels), default=1.0) if words else 1.0
