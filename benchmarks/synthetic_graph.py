@@ -27,6 +27,7 @@ SIZES = {
     "4.3M": (4_300_000, 1_075_000, 1_500),
     "13M": (13_000_000, 3_250_000, 5_000),
     "43M": (43_000_000, 10_000_000, 5_000),
+    "130M": (130_000_000, 30_000_000, 5_000),
 }
 
 #: The exponents of the laws by which heads and tails are drawn: an id is the size times a uniform number to this power.

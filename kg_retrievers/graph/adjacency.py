@@ -16,12 +16,16 @@ from typing import Any, NamedTuple, Self, SupportsIndex, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array, StringTable, are_first, distinct, offset_type, starts_of
 
 #: How many triples are worked on at once where whole columns of int64 would take much memory.
 BLOCK = 1 << 22
 
 _BITS = 63
+
+#: The most triples, and the most entities.
+MAX_COUNT = 2**31 - 1
 
 
 class TripleColumns(NamedTuple):
@@ -46,13 +50,18 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
     Args:
         columns: Heads, relations and tails: three columns of ids. The list is emptied, so that its memory is free soon.
 
+    Raises:
+        InvalidArgumentError: If there are more than `MAX_COUNT` triples, or ids of that size.
+
     Example:
         >>> sort_triples([np.array([2, 0, 2]), np.array([0, 1, 0]), np.array([1, 1, 1])]).heads.tolist()
         [0, 2]
     """
+    _check_widths(columns)
     widths = _widths(columns)
     if sum(widths) > _BITS:
-        return rank_triples(columns)[0]
+        order = _order_of(columns)
+        return _once(columns, order)[0]
     codes = _packed(columns, widths)
     columns.clear()
     codes.sort()
@@ -77,33 +86,66 @@ def rank_triples(columns: list[Array]) -> tuple[TripleColumns, Array]:
 
     Args:
         columns: As of `sort_triples`.
+
+    Raises:
+        InvalidArgumentError: As of `sort_triples`.
     """
+    _check_widths(columns)
     widths = _widths(columns)
     is_wide = sum(widths) > _BITS
     # The sort by one number takes little more than a pass if most triples are in order.
-    order = np.lexsort(columns[::-1]) if is_wide else np.argsort(_packed(columns, widths), kind="stable")
-    heads, relations, tails = (column[order] for column in columns)
-    columns.clear()
-    is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = (heads[1:] != heads[:-1]) | (relations[1:] != relations[:-1]) | (tails[1:] != tails[:-1])
+    order = _order_of(columns) if is_wide else np.argsort(_packed(columns, widths), kind="stable")
+    triples, is_first = _once(columns, order)
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.cumsum(is_first) - 1
-    relations = relations.astype(id_type(int(relations.max(initial=0)) + 1), copy=False)
-    triples = (heads.astype(np.int32, copy=False), relations, tails.astype(np.int32, copy=False))
-    return TripleColumns(*(column[is_first] for column in triples)), ranks
+    return triples, ranks
 
 
 def order_by_tail(triples: TripleColumns) -> Array:
     """Return the ids of triples by tail, then relation, then head: int32."""
-    count = len(triples.heads)
-    columns = triples.tails, triples.relations
-    widths = [*_widths(columns), max(count - 1, 0).bit_length()]
-    if sum(widths) > _BITS:
-        return np.lexsort(columns[::-1]).astype(np.int32)
-    codes = _packed((*columns, np.arange(count)), widths)
-    codes.sort()
-    codes &= (1 << widths[2]) - 1
-    return codes.astype(np.int32)
+    return _order_of([triples.tails, triples.relations]).astype(np.int32, copy=False)
+
+
+def _order_of(columns: Sequence[Array]) -> Array:
+    """Return the order of rows by several columns, the first of which counts most. Equal rows keep their order.
+
+    Each pass sorts by as many columns as fit in one number with the place of the row, from the last column on.
+    """
+    count = len(columns[0])
+    of_place = max(count - 1, 0).bit_length()
+    left, order = list(zip(columns, _widths(columns), strict=True)), np.arange(count, dtype=np.int32)
+    while left:
+        some = [left.pop()]
+        while left and sum(width for _, width in (left[-1], *some)) + of_place <= _BITS:
+            some.insert(0, left.pop())
+        codes = _packed([column[order] for column, _ in some], [width for _, width in some])
+        codes <<= of_place
+        for block in blocks(count):
+            codes[block] |= np.arange(block.start, block.stop)
+        codes.sort()
+        codes &= (1 << of_place) - 1
+        order = order[codes]
+    return order
+
+
+def _once(columns: list[Array], order: Array) -> tuple[TripleColumns, Array]:
+    """Return triples in an order, each once, and which of the rows are the first of theirs. The list is emptied."""
+    heads, relations, tails = (column[order] for column in columns)
+    columns.clear()
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (heads[1:] != heads[:-1]) | (relations[1:] != relations[:-1]) | (tails[1:] != tails[:-1])
+    relations = relations.astype(id_type(int(relations.max(initial=0)) + 1), copy=False)
+    triples = (heads.astype(np.int32, copy=False), relations, tails.astype(np.int32, copy=False))
+    return TripleColumns(*(column[is_first] for column in triples)), is_first
+
+
+def _check_widths(columns: Sequence[Array]) -> None:
+    if len(columns[0]) > MAX_COUNT or any(int(column.max(initial=0)) >= MAX_COUNT for column in columns):
+        raise InvalidArgumentError(
+            f"KnowledgeGraph: a graph holds at most {MAX_COUNT:,} facts and as many entities, as ids of 32 bits allow.",
+            hint_python="Read a part of it, or leave the graph in its database: GraphIndex.connect.",
+            hint_shell="Read a part of it, or leave the graph in its database, and give its address.",
+        )
 
 
 def id_type(size: int) -> type[np.signedinteger]:

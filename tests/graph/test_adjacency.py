@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.graph import Adjacency
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Adjacency, KnowledgeGraph, adjacency
 from kg_retrievers.graph.adjacency import Edges, label_of, order_by_tail, rank_triples, sort_triples, triple_of
 from kg_retrievers.graph.columns import Array
 
@@ -94,3 +95,10 @@ def test_triples_are_sorted_however_wide_they_are(facts: list[tuple[int, int, in
     assert [ordered[rank] for rank in ranks.tolist()] == facts
     by_tail = sorted(range(len(ordered)), key=lambda id: (ordered[id][2], ordered[id][1], ordered[id][0]))
     assert order_by_tail(ranked).tolist() == by_tail
+
+
+def test_more_facts_than_ids_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adjacency, "MAX_COUNT", 2)
+    facts = [("Her", "starring", name) for name in ("Joaquin Phoenix", "Amy Adams", "Rooney Mara")]
+    with pytest.raises(InvalidArgumentError, match="a graph holds at most 2 facts and as many entities"):
+        KnowledgeGraph.from_triples(facts)
