@@ -382,8 +382,7 @@ def query_database(source: Source, database: str | None, index: GraphIndex) -> I
 
 
 def _loaded_database(graph: KnowledgeGraph, where: str | None) -> Executor:
-    with status("loading the graph into a database"):
-        made = kg_retrievers.LadybugExecutor.from_graph(graph, where)
+    made = kg_retrievers.LadybugExecutor.from_graph(graph, where, progress=on_terminal())
     if where is not None:
         note(f"the graph was loaded into the new database {where}, which is there for the next time")
     elif len(graph) >= MANY_TRIPLES:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from rich.console import Console
+from rich.progress import track
 
 from kg_retrievers.database.executor import DatabaseExecutor, Fetch, Fetched
 from kg_retrievers.database.grammar import Edit, SyntaxNode, read, splice, variables_of
@@ -43,6 +45,9 @@ from kg_retrievers.graph.parts import TIMEOUT
 #: The node table of all entities.
 ENTITY = "Entity"
 
+#: The most triples of a database that is removed again, and how many are written in a minute: 43 million take 22.
+MAX_TEMPORARY, TRIPLES_A_MINUTE = 2_000_000, 2_000_000
+
 #: Characters that a table's name cannot have: a dot separates databases, the others are refused in queries.
 _UNFIT = re.compile(r"[.\\$`\x00-\x1f\x7f]")
 
@@ -50,7 +55,7 @@ _UNFIT = re.compile(r"[.\\$`\x00-\x1f\x7f]")
 _CSV = "(PARALLEL=FALSE, HEADER=FALSE, AUTO_DETECT=FALSE, DELIM=',', QUOTE='\"', ESCAPE='\"')"
 
 
-def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Path) -> None:
+def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Path, *, progress: bool = False) -> None:
     """Load a graph into an empty database.
 
     Entities become nodes `(:Entity {key, label, types, aliases})`, each relation a relationship type of its name. If
@@ -62,6 +67,7 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
         execute: Runs a statement.
         graph: The graph.
         folder: An empty folder for temporary files.
+        progress: Whether to show a progress bar on stderr, with a step for each relation.
     """
     separator = _separator([*graph.types, *graph.names])
     lists = ", ".join(
@@ -83,7 +89,9 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
     heads, relations, tails = graph.edges[:].T
     order = np.argsort(relations, kind="stable")
     starts = np.searchsorted(relations[order], np.arange(len(graph.relations) + 1))
-    for id, (relation, name) in enumerate(type_names(graph.relations).items()):
+    tables = [*type_names(graph.relations).items()]
+    shown = track(tables, "relations", console=Console(stderr=True), transient=True, disable=not progress)
+    for id, (relation, name) in enumerate(shown):
         execute(f"CREATE REL TABLE {backticked(name)}(FROM {ENTITY} TO {ENTITY})")
         if name != relation:
             execute(f"COMMENT ON TABLE {backticked(name)} IS {quoted(json.dumps({'relation': relation}))}")
@@ -104,7 +112,7 @@ def lost_parts(graph: KnowledgeGraph) -> list[str]:
     return [what for what, part in parts.items() if part]
 
 
-def write_database(graph: KnowledgeGraph, file: Path) -> None:
+def write_database(graph: KnowledgeGraph, file: Path, *, progress: bool = False) -> None:
     """Write a graph into a new database.
 
     LadybugDB runs in a process of its own.
@@ -112,6 +120,7 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
     Args:
         graph: The graph.
         file: The file of the database, in an empty folder, which is removed if this process ends before it is written.
+        progress: Whether to show a progress bar on stderr.
 
     Raises:
         DatabaseUnavailableError: If it cannot be written.
@@ -123,7 +132,7 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
             def execute(statement: str) -> None:
                 process.execute(statement, {}, 0)
 
-            load_graph(execute, graph, file.parent)
+            load_graph(execute, graph, file.parent, progress=progress)
             execute("CHECKPOINT")
             process.finish()
     except SessionError as cause:
@@ -294,7 +303,12 @@ class LadybugExecutor(DatabaseExecutor):
 
     @classmethod
     def from_graph(
-        cls, graph: KnowledgeGraph, path: str | Path | None = None, *, max_memory: int | None = MAX_MEMORY
+        cls,
+        graph: KnowledgeGraph,
+        path: str | Path | None = None,
+        *,
+        max_memory: int | None = MAX_MEMORY,
+        progress: bool = False,
     ) -> Self:
         """Write a graph to a new database and open it.
 
@@ -310,15 +324,24 @@ class LadybugExecutor(DatabaseExecutor):
             path: The file to write. It appears once it is complete. None for a database that is removed when the
                 executor is closed or the program ends, in whatever way.
             max_memory: As for the class. The loading takes as much memory as it needs.
+            progress: Whether to show a progress bar on stderr, with a step for each relation.
 
         Raises:
-            InvalidArgumentError: If the file exists, or `max_memory` is too little.
+            InvalidArgumentError: If the file exists, if `max_memory` is too little, or if a graph of more than
+                `MAX_TEMPORARY` triples would go into a database that is removed again.
             DatabaseUnavailableError: If it cannot be written.
         """
         _check_memory(max_memory)
         if path is not None and Path(path).exists():
             raise InvalidArgumentError(
                 f"LadybugExecutor.from_graph: {str(path)!r} exists. Open it by LadybugExecutor(path), or remove it."
+            )
+        if path is None and len(graph) > MAX_TEMPORARY:
+            raise InvalidArgumentError(
+                f"LadybugExecutor.from_graph: a database of {len(graph):,} triples would be made again in each "
+                f"process, about {len(graph) / TRIPLES_A_MINUTE:.0f} minutes each time; at most {MAX_TEMPORARY:,} are.",
+                hint_python="Make it once, LadybugExecutor.from_graph(graph, path), and give executor=.",
+                hint_shell="Make it once: --database FILE",
             )
         with ExitStack() as on_error:
             try:
@@ -329,7 +352,7 @@ class LadybugExecutor(DatabaseExecutor):
                 ) from cause
             on_error.callback(shutil.rmtree, folder, ignore_errors=True)
             file = folder / "graph.lbdb"
-            write_database(graph, file)
+            write_database(graph, file, progress=progress)
             if path is not None:
                 if lost := lost_parts(graph):
                     _LOGGER.warning("LadybugExecutor.from_graph: %s does not hold %s.", path, ", ".join(lost))

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_retrievers import CypherRetriever, GraphIndex
 from kg_retrievers.database import ladybug as module
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.values import EntityNode, Relationship, triples_in
@@ -22,6 +23,7 @@ from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError, Database
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph import Path as Walk
 from kg_retrievers.graph.building import Reading
+from kg_retrievers.testing import tiny_graph
 from kg_retrievers.testing.other_process import call_in_other_process
 
 HER = ("Her", "directed by", "Spike Jonze")
@@ -201,7 +203,7 @@ def test_a_pickle_of_a_database_of_its_own_holds_the_graph(graph: KnowledgeGraph
 
 
 def test_nothing_is_left_of_what_failed(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "load_graph", fail)
@@ -386,3 +388,13 @@ def test_closed_while_a_query_runs(graph: KnowledgeGraph) -> None:
     executor.close()
     thread.join(30)
     assert "closed while it ran" in str(errors[0])
+
+
+def test_a_large_database_is_not_made_again_in_each_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = tiny_graph()
+    monkeypatch.setattr(module, "MAX_TEMPORARY", len(graph) - 1)
+    with pytest.raises(InvalidArgumentError, match=r"from_graph\(graph, path\)") as refused:
+        CypherRetriever.from_index(GraphIndex.build(graph)).invoke("Who directed Her?", on_refusal="raise")
+    assert "--database FILE" in refused.value.on_shell
+    with LadybugExecutor.from_graph(graph, tmp_path / "films.lbdb") as executor:
+        assert CypherRetriever.from_index(GraphIndex.build(graph), executor=executor).invoke("Who directed Her?")
