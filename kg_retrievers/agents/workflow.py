@@ -34,7 +34,7 @@ from kg_retrievers.chains.answer import Answerer, CitingModel, choose_answerer
 from kg_retrievers.chains.evidence import check_token_budget
 from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.questions.follow_up import FollowUpReader, check_turns
 
@@ -329,6 +329,7 @@ def _after_search(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
     return route
 
 
+@named_arguments
 def build_workflow(
     retriever: BaseKGRetriever,
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,

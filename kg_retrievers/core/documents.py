@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict, TypeGuard
 
 from langchain_core.documents import Document
 
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, named_arguments
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, local_name, pattern_lines, readable, verbalize
 from kg_retrievers.graph.attributes import SOURCE, sources_of
 from kg_retrievers.graph.values import Value, holds, read_value
@@ -602,6 +602,7 @@ def best_answers(documents: Sequence[Document]) -> list[str]:
     return list(dict.fromkeys(name for one in equally_good(documents) for name in result_answers(one.metadata)))
 
 
+@named_arguments
 def flat_metadata(document: Document) -> Document:
     """Return a copy with only flat values in the metadata.
 

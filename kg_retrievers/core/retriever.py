@@ -63,9 +63,11 @@ from kg_retrievers.errors import (
     RefusalError,
     SearchBudgetError,
     did_you_mean,
+    named_arguments,
 )
 from kg_retrievers.graph import Evidence, KnowledgeGraph, readable
 from kg_retrievers.graph.cache import Cache
+from kg_retrievers.graph.readers.files import GraphPaths
 from kg_retrievers.graph.storage.parts import is_saved
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines, one_line
@@ -245,7 +247,8 @@ class BaseKGRetriever(BaseRetriever):
         return cls(*args, **fields)
 
     @classmethod
-    def from_file(cls, path: Any, *, embeddings: Embeddings | None = None, **fields: Any) -> Self:
+    @named_arguments
+    def from_file(cls, path: GraphPaths, *, embeddings: Embeddings | None = None, **fields: Any) -> Self:
         """Read a graph, index it with the default embeddings, and build the retriever.
 
         Args:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg_retrievers.errors import InvalidArgumentError, first_of
+from kg_retrievers.errors import InvalidArgumentError, first_of, named_arguments
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
@@ -76,6 +76,7 @@ class Comparison:
         return str(self)
 
 
+@named_arguments
 def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hops") -> Comparison:
     """Put runs over the same questions side by side.
 

@@ -27,7 +27,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import GraphQuestion, Question
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, named_arguments
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.measuring import record_of
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, keep_record
@@ -205,6 +205,7 @@ WARM_UP = 10
 SHARED_SIZE = 8
 
 
+@named_arguments
 def evaluate(
     retriever: BaseKGRetriever,
     questions: Iterable[Question],

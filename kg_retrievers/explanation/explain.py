@@ -16,7 +16,7 @@ from kg_retrievers.core.documents import result_answers, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.drawing import Drawing, draw
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import as_data, facts_of, one_line, readable, words_of_documents
 from kg_retrievers.index import GraphIndex, LinkedEntity, linker_of
@@ -289,6 +289,7 @@ class Explanation:
         return shown_as_html(self.text, self.draw())
 
 
+@named_arguments
 def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Explanation:
     """Return the chain from the words of a question to a Document's content.
 

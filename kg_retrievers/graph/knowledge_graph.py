@@ -14,7 +14,7 @@ from typing import Any, Self, Unpack
 import networkx as nx
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed, named_arguments
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples
 from kg_retrievers.graph.attributes import SOURCE, VALIDITY, AttributeSets, AttributeValue, Where, sources_of
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
@@ -44,6 +44,7 @@ from kg_retrievers.graph.writers.texts import edge_key, edges_of, node_attribute
 TRIPLES_AT_ONCE = 256
 
 
+@named_arguments
 class KnowledgeGraph(GraphConstructors):
     """A directed multigraph of facts. A key identifies an entity. Labels, aliases and types describe it.
 

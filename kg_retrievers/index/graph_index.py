@@ -111,6 +111,7 @@ class IndexUpdate:
     embedded: int
 
 
+@named_arguments
 class GraphIndex(Immutable):
     """Finds the parts of a graph that a text may mean. Safe to share between threads.
 
@@ -163,7 +164,6 @@ class GraphIndex(Immutable):
         self.truncated = self.narrowed = False
 
     @classmethod
-    @named_arguments
     def build(
         cls,
         graph: KnowledgeGraph,
@@ -220,7 +220,6 @@ class GraphIndex(Immutable):
         return cls(graph, embeddings, dimension, make_searches(columns))
 
     @classmethod
-    @named_arguments
     def open(
         cls, path: str | Path, embeddings: Embeddings | None = None, *, graph: KnowledgeGraph | None = None
     ) -> GraphIndex:
@@ -277,7 +276,6 @@ class GraphIndex(Immutable):
         return GraphIndex, (self.graph, self.embeddings, self.dimension, self._all_searches())
 
     @classmethod
-    @named_arguments
     def connect(
         cls,
         reader: PartReader | Any,

@@ -20,7 +20,7 @@ import numpy as np
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question, check_questions
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, check_names
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.question_keys import tell_unmatched
@@ -207,9 +207,7 @@ def check_arguments(
     """
     who = train.__name__
     known = {field.name for field in fields(config_class)} - {"dimension"}
-    if unknown := sorted(config.keys() - known):
-        there = sorted(known.union(signature(train).parameters) - {"config"})
-        raise InvalidArgumentError(f"{who}: there is no argument {unknown[0]!r}. There are: {there}.")
+    check_names(who, config, sorted(known.union(signature(train).parameters) - {"config"}))
     if not isinstance(index, GraphIndex):
         raise InvalidArgumentError(f"{who}: wanted a GraphIndex, but got {index!r:.100}.")
     check_questions(questions, who)
