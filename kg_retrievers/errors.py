@@ -110,6 +110,7 @@ _CALLED_HERE = {
     **dict.fromkeys(("language_model", "chat_model", "model_name"), "llm"),
     **dict.fromkeys(("embedding", "embedding_function", "embed_model"), "embeddings"),
     **dict.fromkeys(("persist_directory", "persist_dir", "folder"), "path"),
+    "question": "text",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import pickle
@@ -18,6 +19,7 @@ from kg_retrievers import (
     KGRetriever,
     KnowledgeGraph,
     Question,
+    SimGRAGRetriever,
     agents,
     chains,
     errors,
@@ -143,10 +145,49 @@ HANDED_ON: list[tuple[Callable[[], object], str]] = [
         (lambda: KnowledgeGraph.from_file("a.ttl", "b.ttl"), "but got 'a.ttl', 'b.ttl'. Give several as one list, or"),
         (lambda: KGRetriever.from_file("a.ttl", "b.ttl"), "but got 'a.ttl', 'b.ttl'. Give several as one list, or"),
         (lambda: Question(answer="Her"), "Question: there is no argument 'answer'; did you mean 'answers'?"),
+        (lambda: Question(question="Who?"), "Question: there is no argument 'question'; did you mean 'text'?"),
         (lambda: agents.Budget(token=3), "Budget: there is no argument 'token'; did you mean 'tokens'?"),
     ],
 )
 def test_a_misspelt_argument_names_the_nearest(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=re.escape(told)):
+        call()
+
+
+GRAPH = KnowledgeGraph.from_triples([("p1", "keeps", "h1", {"role": "boss"})], labels={"p1": "Ada"})
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: GRAPH.view({"role": "bos"}),
+            "view: no fact satisfies these conditions. 'role' has the values 'boss'.",
+        ),
+        (lambda: tiny_graph().view(as_of="2020"), "Attributes: none. Leave it out, or give facts attributes: further"),
+        (lambda: GRAPH.attributes("p1"), "wanted a fact (head, relation, tail), but got 'p1'. An entity has facts: "),
+        (lambda: list(GRAPH.triples("Ada")), "no entity with the key 'Ada'. The key of 'Ada' is 'p1'."),
+        (lambda: list(GRAPH.triples("keeps")), "no entity with the key 'keeps'. It is a relation: relation='keeps'."),
+        (lambda: GraphIndex.open(INDEX.embeddings, "idx"), "Call GraphIndex.open(path, embeddings)."),
+        (lambda: GraphIndex.update(INDEX.embeddings, "idx"), "Call GraphIndex.update(path, embeddings)."),
+        (
+            lambda: KGRetriever.from_index(INDEX).batch("Who?"),
+            "a list of questions, but got 'Who?'. Put it into a list.",
+        ),
+        (lambda: asyncio.run(KGRetriever.from_index(INDEX).abatch("Who?")), "a list of questions, but got 'Who?'."),
+        (lambda: SimGRAGRetriever.from_index(INDEX, preset="papers"), "no preset 'papers'; did you mean 'paper'?"),
+        (
+            lambda: kg_retrievers.compare("run.jsonl"),
+            "wanted a list of one Report or more, but got 'run.jsonl'. Make a",
+        ),
+        (lambda: kg_retrievers.compare([INDEX]), "wanted a list of one Report or more, but got [GraphIndex("),
+        (
+            lambda: kg_retrievers.evaluate(KGRetriever.from_index(INDEX), "q.jsonl"),
+            "Read a file with read_questions(path)",
+        ),
+    ],
+)
+def test_a_wrong_argument_is_told_with_the_next_step(call: Callable[[], object], told: str) -> None:
     with pytest.raises(InvalidArgumentError, match=re.escape(told)):
         call()
 

@@ -339,6 +339,7 @@ class Reading:
             return whole.view(**self.view_arguments) if self.view_arguments else whole
         except InvalidArgumentError as error:
             message = f"--{error.message}".replace("--view: as_of ", "--as-of: it ")
+            message = message.replace("--view: validity: ", "--validity: ")
             raise InvalidArgumentError(message, **error.hints) from error
 
     @property

@@ -309,8 +309,9 @@ class BaseKGRetriever(BaseRetriever):
         if preset is None:
             return dict(fields)
         if preset not in cls.presets:
-            known = f"it has {', '.join(cls.presets)}" if cls.presets else "it has none; leave it out"
-            raise InvalidArgumentError(f"{cls.__name__}: there is no preset {preset!r:.100}; {known}.")
+            known = f"it has {', '.join(cls.presets)}." if cls.presets else "it has none; leave it out."
+            hint = did_you_mean(str(preset), cls.presets) or known
+            raise InvalidArgumentError(f"{cls.__name__}: there is no preset {preset!r:.100}; {hint}")
         return {**cls.presets[preset], **fields}
 
     def with_index(self, index: GraphIndex) -> Self:
@@ -449,6 +450,22 @@ class BaseKGRetriever(BaseRetriever):
                 f"{name or TOOL_NAME}: {reasons(error)} Next step: Call it again with the question, as query."
             ),
         )
+
+    def batch(self, inputs: list[str], *args: Any, **kwargs: Any) -> list[list[Document]]:
+        """Retrieve for several questions, as LangChain does."""
+        self._check_several(inputs)
+        return super().batch(inputs, *args, **kwargs)
+
+    async def abatch(self, inputs: list[str], *args: Any, **kwargs: Any) -> list[list[Document]]:
+        """Retrieve for several questions, as LangChain does."""
+        self._check_several(inputs)
+        return await super().abatch(inputs, *args, **kwargs)
+
+    def _check_several(self, inputs: object) -> None:
+        if isinstance(inputs, str):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: wanted a list of questions, but got {inputs!r:.100}. Put it into a list."
+            )
 
     def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
         """Return the state before the first stage, checked.

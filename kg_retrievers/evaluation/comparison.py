@@ -106,8 +106,11 @@ def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hop
         "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze.
         Her -> directed_by -> ?entity 1.
     """
-    if not reports:
-        raise InvalidArgumentError("compare: got no reports. Make some with evaluate(...), or read records.")
+    if not isinstance(reports, Sequence) or not all(isinstance(report, Report) for report in reports) or not reports:
+        raise InvalidArgumentError(
+            f"compare: wanted a list of one Report or more, but got {reports!r:.100}. Make a Report with "
+            "evaluate(retriever, questions), or read one with Report.read(path)."
+        )
     methods = [report.method for report in reports]
     if len(set(methods)) < len(methods):
         raise InvalidArgumentError(

@@ -283,7 +283,10 @@ def evaluate(
     """
     asked = list(questions)
     if not asked or not all(isinstance(question, Question) for question in asked):
-        raise InvalidArgumentError(f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}.")
+        raise InvalidArgumentError(
+            f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}. "
+            "Read a file with read_questions(path)."
+        )
     if not isinstance(retriever, BaseKGRetriever):
         raise InvalidArgumentError(f"evaluate: the retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
     if isinstance(answerer, BaseLanguageModel) or not isinstance(answerer, Runnable | None):

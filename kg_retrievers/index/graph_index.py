@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
 from itertools import chain
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -236,7 +237,7 @@ class GraphIndex(Immutable):
             IndexLoadError: If the folder holds no complete index.
             StaleIndexError: If the graph or the embeddings are others than at build.
         """
-        embeddings = default_embeddings() if embeddings is None else embeddings
+        embeddings = _check_folder("GraphIndex.open", path, embeddings)
         wanted = ["index"] if graph else ["index", "graph"]
         parts = open_parts(path, wanted, IndexLoadError)
         columns, meta = parts["index"].columns, parts["index"].meta
@@ -356,6 +357,7 @@ class GraphIndex(Immutable):
             ...     update.added, update.embedded, list(update.index.graph.names)
             (1, 2, ['Her', 'Spike Jonze', 'Amy Adams'])
         """
+        _check_folder("GraphIndex.update", path, embeddings)
         cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
         embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
         if not is_saved(Path(path)):
@@ -834,6 +836,21 @@ class GraphIndex(Immutable):
         if self.is_connected:
             return f"GraphIndex.connect({self.reader!r}, {embedding_name(self.embeddings)})"
         return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
+
+
+def _check_folder(who: str, path: object, embeddings: object) -> Embeddings:
+    """Check the arguments of an index in a folder, and return its embeddings.
+
+    Raises:
+        InvalidArgumentError: If they are swapped, or something else.
+    """
+    embeddings = default_embeddings() if embeddings is None else embeddings
+    if not isinstance(path, str | PathLike) or not isinstance(embeddings, Embeddings):
+        raise InvalidArgumentError(
+            f"{who}: wanted a folder and LangChain Embeddings, but got {path!r:.100} and {embeddings!r:.100}. "
+            f"Call {who}(path, embeddings)."
+        )
+    return embeddings
 
 
 def _over(

@@ -20,7 +20,7 @@ import numpy as np
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question, check_questions
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, check_names
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, check_names, did_you_mean
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.question_keys import tell_unmatched
@@ -64,9 +64,8 @@ def takes_presets(
             if preset is None:
                 return train(*args, **given)
             if preset not in presets:
-                raise InvalidArgumentError(
-                    f"{train.__name__}: there is no preset {preset!r:.100}; it has {', '.join(presets)}."
-                )
+                hint = did_you_mean(str(preset), presets) or f"it has {', '.join(presets)}."
+                raise InvalidArgumentError(f"{train.__name__}: there is no preset {preset!r:.100}; {hint}")
             filled: Any = {**presets[preset], **given}
             return train(*args, **filled)
 
