@@ -180,6 +180,21 @@ def _notes(details: Mapping[str, Any]) -> list[str]:
     return notes
 
 
+#: Who read a question, by the `source` of a pattern or a query.
+SOURCES = {
+    "examples": "as the nearest example",
+    "question-forms": "by its form",
+    "zero-shot": "by its entities and words",
+    "chosen": "as a language model chose among readings",
+    "llm": "by a language model",
+}
+
+
+def tell_reader(source: str) -> str:
+    """Return who read a question, by the `source` of a pattern or a query."""
+    return f"read {SOURCES.get(source, f'by {source}')}"
+
+
 def tell_results(documents: Sequence[Document]) -> str:
     """Return the results of operations in some Documents, one per line."""
     lines = (tell_result(document.metadata) for document in documents)

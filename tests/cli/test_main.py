@@ -18,7 +18,7 @@ from openai_server import OpenAIServer
 from shell_mistakes import Run, mistake
 
 from kg_retrievers import GraphIndex, KGRetriever, cli, default_embeddings
-from kg_retrievers.cli import shell, show, sources
+from kg_retrievers.cli import shell, sources
 from kg_retrievers.cli.ask import NOTHING_FOUND, REFUSED, UNSURE_HINT
 from kg_retrievers.errors import install_command
 from kg_retrievers.sample import load_graph
@@ -77,7 +77,7 @@ def test_ask_shows_the_answer_and_where_it_comes_from(run: Run) -> None:
         "Question  Who directed Her?",
         "Answer    Spike Jonze",
         "Pattern   Her -> directed_by -> ?entity 1",
-        f"          made {show.PATTERN_SOURCES['zero-shot']}",
+        "          read by its entities and words",
         "",
         "Evidence 1: confidence ..., score 1.000, 1 triple",
         " #  head  relation     tail",
@@ -121,7 +121,7 @@ def test_json_stays_as_it_is(run: Run, known: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("argv", "shown"),
     [
-        (["films.csv", "Who made Her?", "--examples", "labelled.jsonl"], "made by the nearest example"),
+        (["films.csv", "Who made Her?", "--examples", "labelled.jsonl"], "read as the nearest example"),
         (["films.csv", "Her (film), starring whom?", "--entities", "labels.tsv"], "Answer    Amy Lou Adams"),
         (
             ["films.csv", "Her (film), starring whom?", "--entities", "labels.tsv"],
@@ -282,7 +282,7 @@ def test_ask_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> 
         code, out, err = run("ask", "films.csv", HER, "--llm", "openai:test-model", "--field", "chooses=false")
     assert (code, err) == (0, "")
     assert "Answer    Spike Jonze\n          directed it.\n" in out
-    assert "made by a language model" in out
+    assert "read by a language model" in out
     assert [(request["model"], request["temperature"]) for request in peer.requests] == [("test-model", 0)] * 2
     assert "Her -> directed by -> Spike Jonze" in peer.requests[1]["messages"][-1]["content"]
 
@@ -401,7 +401,7 @@ def test_demo(run: Run) -> None:
     ):
         assert f"$ kg-retrievers ask {SAMPLE} '{question}'" in out
         assert f"Question  {question}\nAnswer    {answer}\n" in out
-    assert all(f"made {how}" in out for how in (show.PATTERN_SOURCES["zero-shot"], show.PATTERN_SOURCES["examples"]))
+    assert all(how in out for how in ("read by its entities and words", "read as the nearest example"))
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
