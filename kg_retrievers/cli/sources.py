@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import kg_retrievers
-from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Graph, QuestionSet, Reading
+from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Graph, QuestionSet, Reading, option_of
 from kg_retrievers.cli.options import Embeddings as EmbeddingsOption
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
@@ -173,13 +173,14 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
     if earlier is not None:
         arguments = _reused(earlier, path, format, is_rdf, arguments) | arguments
     kind = kg_retrievers.KnowledgeGraph
-    read: Any = kind.from_rdf if is_rdf else kind.from_file
+    read, other = (kind.from_rdf, kind.from_file) if is_rdf else (kind.from_file, kind.from_rdf)
     known = inspect.signature(read).parameters.keys() - {"path", "source"}
-    if unknown := [name for name in arguments if name not in known]:
-        near = did_you_mean(unknown[0], known) or f"There are: {', '.join(sorted(known))}."
-        raise InvalidArgumentError(
-            f"--read: {path} is {'RDF' if is_rdf else format}, whose reader has no argument {unknown[0]!r}. {near}"
-        )
+    if unknown := next((name for name in arguments if name not in known), None):
+        shown, others = ("RDF", "tables and property graphs") if is_rdf else (format, "RDF")
+        if unknown in inspect.signature(other).parameters:
+            raise InvalidArgumentError(f"{option_of(unknown)} is for {others}, but {path} is {shown}. Leave it out.")
+        near = did_you_mean(unknown, known) or f"there are {', '.join(sorted(known))}."
+        raise InvalidArgumentError(f"--read: the reader of {shown} has no argument {unknown!r}; {near}")
     if is_rdf and earlier is not None:
         arguments.setdefault("schema", "describe")
     if is_rdf and len(files) == 1:
@@ -254,7 +255,11 @@ def check_saved_folder(path: Path, given: Mapping[str, Any]) -> None:
         InvalidArgumentError: If one does.
     """
     if given:
-        raise InvalidArgumentError(f"{path} is a folder. Leave out what says how to read a file: {', '.join(given)}.")
+        options = ", ".join(map(option_of, given))
+        raise InvalidArgumentError(
+            f"{path} holds a graph that was read already, but got {options}. Leave it out, or index the files again: "
+            f"kg-retrievers index FILE {options} ... --output {path}"
+        )
 
 
 def read_index(source: Source, database: str | None = None) -> GraphIndex:
