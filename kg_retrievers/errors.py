@@ -205,7 +205,7 @@ def bind_arguments(who: str, form: Signature, args: Sequence[Any], kwargs: Mappi
         parameters = form.parameters.values()
         known = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
         if len(known) == len(parameters):
-            check_names(who, kwargs, known)
+            check_known(who, kwargs, known)
         unnamed = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
         if len(args) > len(unnamed):
             names, got = ", ".join(one.name for one in unnamed) or "none", ", ".join(f"{one!r:.60}" for one in args)
@@ -217,24 +217,27 @@ def bind_arguments(who: str, form: Signature, args: Sequence[Any], kwargs: Mappi
         raise InvalidArgumentError(f"{who}: {error}; it takes {', '.join(known)}.") from None
 
 
-def check_names(who: str, given: Mapping[str, Any], known: Collection[str], shown: Sequence[str] = ()) -> None:
-    """Check that arguments of some names exist.
+def check_known(
+    who: str, given: Iterable[str], known: Collection[str], what: str = "argument", shown: Sequence[str] = ()
+) -> None:
+    """Check that names exist.
 
     Args:
         who: The function that takes them.
-        given: The arguments by name.
+        given: The names.
         known: The names that there are.
+        what: The thing that they name.
         shown: The names that the message lists. By default, all.
 
     Raises:
         InvalidArgumentError: If one does not exist.
     """
     if strange := next((name for name in given if name not in known), None):
-        hint = did_you_mean(strange, known)
+        hint = did_you_mean(str(strange), known)
         if not hint and "where" in known:
-            hint = f"did you mean where={{{strange!r}: {given[strange]!r:.100}}}?"
-        takes = ", ".join(shown or known) or "none"
-        raise InvalidArgumentError(f"{who}: there is no argument {strange!r}; {hint or f'it takes {takes}.'}") from None
+            hint = f"did you mean where={{{strange!r}: ...}}?"
+        hint = hint or f"it takes {', '.join(shown or known) or 'none'}."
+        raise InvalidArgumentError(f"{who}: there is no {what} {strange!r:.100}; {hint}") from None
 
 
 class MissingExtraError(KGRetrieversError, ImportError):

@@ -62,6 +62,7 @@ from kg_retrievers.errors import (
     NoEvidenceError,
     RefusalError,
     SearchBudgetError,
+    check_known,
     did_you_mean,
     named_arguments,
 )
@@ -308,10 +309,7 @@ class BaseKGRetriever(BaseRetriever):
         """Return the fields of a preset, overridden by the given fields."""
         if preset is None:
             return dict(fields)
-        if preset not in cls.presets:
-            known = f"it has {', '.join(cls.presets)}." if cls.presets else "it has none; leave it out."
-            hint = did_you_mean(str(preset), cls.presets) or known
-            raise InvalidArgumentError(f"{cls.__name__}: there is no preset {preset!r:.100}; {hint}")
+        check_known(cls.__name__, [preset], cls.presets, "preset")
         return {**cls.presets[preset], **fields}
 
     def with_index(self, index: GraphIndex) -> Self:
@@ -453,19 +451,17 @@ class BaseKGRetriever(BaseRetriever):
 
     def batch(self, inputs: list[str], *args: Any, **kwargs: Any) -> list[list[Document]]:
         """Retrieve for several questions, as LangChain does."""
-        self._check_several(inputs)
-        return super().batch(inputs, *args, **kwargs)
+        return super().batch(self._several(inputs), *args, **kwargs)
 
     async def abatch(self, inputs: list[str], *args: Any, **kwargs: Any) -> list[list[Document]]:
         """Retrieve for several questions, as LangChain does."""
-        self._check_several(inputs)
-        return await super().abatch(inputs, *args, **kwargs)
+        return await super().abatch(self._several(inputs), *args, **kwargs)
 
-    def _check_several(self, inputs: object) -> None:
+    def _several(self, inputs: list[str]) -> list[str]:
         if isinstance(inputs, str):
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: wanted a list of questions, but got {inputs!r:.100}. Put it into a list."
-            )
+            who = type(self).__name__
+            raise InvalidArgumentError(f"{who}: wanted a list of questions, got {inputs!r:.100}. Put it into a list.")
+        return inputs
 
     def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
         """Return the state before the first stage, checked.

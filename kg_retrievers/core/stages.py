@@ -26,7 +26,7 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 from typing_extensions import TypedDict
 
 from kg_retrievers.deadline import await_foreign, call_foreign
-from kg_retrievers.errors import InvalidArgumentError, check_names
+from kg_retrievers.errors import InvalidArgumentError, check_known
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.redaction import hide_secrets
 
@@ -185,7 +185,7 @@ class GeneratorRunnable(Runnable[Input, Output]):
 
     def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the body."""
-        check_names(f"{type(self).__name__}.invoke", kwargs, ("input", "config"))
+        check_known(f"{type(self).__name__}.invoke", kwargs, ("input", "config"))
 
         def run(value: Input, run_manager: CallbackManagerForChainRun, config: RunnableConfig) -> Output:
             return run_sync(self.body(value), config)
@@ -194,7 +194,7 @@ class GeneratorRunnable(Runnable[Input, Output]):
 
     async def ainvoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the body, awaiting its calls."""
-        check_names(f"{type(self).__name__}.ainvoke", kwargs, ("input", "config"))
+        check_known(f"{type(self).__name__}.ainvoke", kwargs, ("input", "config"))
 
         async def run(value: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Output:
             return await run_async(self.body(value), config)
@@ -327,7 +327,7 @@ def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[
     if not inputs:
         return {}
     names = set(get_type_hints(state_class)) - {"question"} | {"on_refusal"}
-    check_names(who, inputs, sorted(names), INVOKE_TAKES)
+    check_known(who, inputs, sorted(names), shown=INVOKE_TAKES)
     try:
         checked: dict[str, Any] = _adapter(state_class).validate_python(dict(inputs))
     except ValidationError as error:

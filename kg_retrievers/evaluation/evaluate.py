@@ -297,7 +297,7 @@ def evaluate(
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
     matched = with_keys(retriever.index, asked)
     if matched.told:
-        warnings.warn(f"evaluate: {matched.told}", stacklevel=2)
+        warnings.warn(f"evaluate: {matched.told}", stacklevel=3)
     asker = Asker(retriever, answerer, topic, embedding_cache)
     header: Header = {
         "format": FORMAT,

@@ -237,7 +237,10 @@ class GraphIndex(Immutable):
             IndexLoadError: If the folder holds no complete index.
             StaleIndexError: If the graph or the embeddings are others than at build.
         """
-        embeddings = _check_folder("GraphIndex.open", path, embeddings)
+        embeddings = default_embeddings() if embeddings is None else embeddings
+        if not isinstance(path, str | PathLike):
+            got = f"{path!r:.100} and {embeddings!r:.100}"
+            raise InvalidArgumentError(f"GraphIndex.open: wanted a folder, then embeddings, but got {got}.")
         wanted = ["index"] if graph else ["index", "graph"]
         parts = open_parts(path, wanted, IndexLoadError)
         columns, meta = parts["index"].columns, parts["index"].meta
@@ -357,10 +360,9 @@ class GraphIndex(Immutable):
             ...     update.added, update.embedded, list(update.index.graph.names)
             (1, 2, ['Her', 'Spike Jonze', 'Amy Adams'])
         """
-        _check_folder("GraphIndex.update", path, embeddings)
         cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
         embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
-        if not is_saved(Path(path)):
+        if not isinstance(path, str | PathLike) or not is_saved(Path(path)):
             cls.open(path, embeddings)  # raises its errors before the folder is made and locked
         with FolderWriter(path) as writer:
             index = cls.open(path, embeddings)
@@ -836,21 +838,6 @@ class GraphIndex(Immutable):
         if self.is_connected:
             return f"GraphIndex.connect({self.reader!r}, {embedding_name(self.embeddings)})"
         return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
-
-
-def _check_folder(who: str, path: object, embeddings: object) -> Embeddings:
-    """Check the arguments of an index in a folder, and return its embeddings.
-
-    Raises:
-        InvalidArgumentError: If they are swapped, or something else.
-    """
-    embeddings = default_embeddings() if embeddings is None else embeddings
-    if not isinstance(path, str | PathLike) or not isinstance(embeddings, Embeddings):
-        raise InvalidArgumentError(
-            f"{who}: wanted a folder and LangChain Embeddings, but got {path!r:.100} and {embeddings!r:.100}. "
-            f"Call {who}(path, embeddings)."
-        )
-    return embeddings
 
 
 def _over(

@@ -24,7 +24,7 @@ from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, RefusalError, check_names, named_arguments
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, RefusalError, check_known, named_arguments
 from kg_retrievers.graph.verbalize import as_data, as_data_lines
 from kg_retrievers.llama_index.prompts import to_llama_index
 from kg_retrievers.questions.follow_up import FollowUpReader, OpenFollowUp
@@ -184,7 +184,7 @@ class RefusingQueryEngine(RetrieverQueryEngine):
     def from_args(cls, retriever: BaseRetriever, *, streaming: bool = False, **options: Any) -> Self:  # type: ignore[override]
         """Build the engine as LlamaIndex does, of the same options."""
         known = signature(super().from_args).parameters.keys() - {"retriever", "kwargs"}
-        check_names("as_query_engine", options, sorted(known))
+        check_known("as_query_engine", options, sorted(known))
         engine: Any = super().from_args(retriever, streaming=streaming, **options)
         engine.streaming = streaming
         built: Self = engine
