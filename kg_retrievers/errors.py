@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from importlib.metadata import distributions
-from inspect import signature
+from inspect import Signature, isfunction, signature
 from pathlib import Path
-from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -110,6 +110,7 @@ _CALLED_HERE = {
     **dict.fromkeys(("language_model", "chat_model", "model_name"), "llm"),
     **dict.fromkeys(("embedding", "embedding_function", "embed_model"), "embeddings"),
     **dict.fromkeys(("persist_directory", "persist_dir", "folder"), "path"),
+    "question": "text",
 }
 
 
@@ -157,30 +158,86 @@ class InvalidArgumentError(KGRetrieversError, ValueError):
     """An argument is misspelt, out of range, or contradicts another."""
 
 
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
+Named = TypeVar("Named", bound=Callable[..., Any])
+
+#: Parts of annotations of arguments that take a list.
+_SEVERAL = ("Paths", "Sequence", "Iterable")
 
 
-def named_arguments(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Let a method raise `InvalidArgumentError`, not TypeError, for a misspelt or missing argument."""
-    form = signature(function)
+def named_arguments(named: Named) -> Named:
+    """Let a function raise `InvalidArgumentError`, not TypeError, for a misspelt, missing or surplus argument.
 
-    @wraps(function)
-    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+    Of a class, it takes `__init__` and the public methods.
+    """
+    if isinstance(named, type):
+        for name, member in list(vars(named).items()):
+            function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+            if isfunction(function) and (name == "__init__" or not name.startswith("_")):
+                checked = named_arguments(function)
+                setattr(named, name, checked if function is member else type(member)(checked))
+        return named
+
+    @wraps(named)
+    def checked_call(*args: Any, **kwargs: Any) -> Any:
         try:
-            form.bind(*args, **kwargs)
-        except TypeError as error:
-            owner = args[0] if isinstance(args[0], type) else type(args[0])
-            who = owner.__name__ if function.__name__ == "__init__" else f"{owner.__name__}.{function.__name__}"
-            known = list(form.parameters)[1:]
-            strange = next((name for name in kwargs if name not in known), None)
-            if strange is None:
-                raise InvalidArgumentError(f"{who}: {error}. It takes {', '.join(known)}.") from None
-            hint = did_you_mean(strange, known) or f"it takes {', '.join(known)}."
-            raise InvalidArgumentError(f"{who}: there is no argument {strange!r}; {hint}") from None
-        return function(*args, **kwargs)
+            return named(*args, **kwargs)
+        except TypeError:
+            form, who, given = signature(named), named.__name__, args
+            if next(iter(form.parameters), "") in ("self", "cls"):
+                owner = args[0] if isinstance(args[0], type) else type(args[0])
+                who = owner.__name__ if who == "__init__" else f"{owner.__name__}.{who}"
+                form, given = form.replace(parameters=list(form.parameters.values())[1:]), args[1:]
+            bind_arguments(who, form, given, kwargs)
+            raise
 
-    return checked
+    return cast(Named, checked_call)
+
+
+def bind_arguments(who: str, form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by name.
+
+    Raises:
+        InvalidArgumentError: If one is misspelt, missing or surplus.
+    """
+    try:
+        return form.bind(*args, **kwargs).arguments
+    except TypeError as error:
+        parameters = form.parameters.values()
+        known = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        if len(known) == len(parameters):
+            check_known(who, kwargs, known)
+        unnamed = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        if len(args) > len(unnamed):
+            names, got = ", ".join(one.name for one in unnamed) or "none", ", ".join(f"{one!r:.60}" for one in args)
+            takes_several = any(kind in str(one.annotation) for one in unnamed for kind in _SEVERAL)
+            hint = "Give several as one list, or name the others" if takes_several else "Name the others"
+            raise InvalidArgumentError(
+                f"{who}: wanted only {names} without a name, but got {got}. {hint}: it takes {', '.join(known)}."
+            ) from None
+        raise InvalidArgumentError(f"{who}: {error}; it takes {', '.join(known)}.") from None
+
+
+def check_known(
+    who: str, given: Iterable[str], known: Collection[str], what: str = "argument", shown: Sequence[str] = ()
+) -> None:
+    """Check that names exist.
+
+    Args:
+        who: The function that takes them.
+        given: The names.
+        known: The names that there are.
+        what: The thing that they name.
+        shown: The names that the message lists. By default, all.
+
+    Raises:
+        InvalidArgumentError: If one does not exist.
+    """
+    if strange := next((name for name in given if name not in known), None):
+        hint = did_you_mean(str(strange), known)
+        if not hint and "where" in known:
+            hint = f"did you mean where={{{strange!r}: ...}}?"
+        hint = hint or f"it takes {', '.join(shown or known) or 'none'}."
+        raise InvalidArgumentError(f"{who}: there is no {what} {strange!r:.100}; {hint}") from None
 
 
 class MissingExtraError(KGRetrieversError, ImportError):

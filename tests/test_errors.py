@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import pickle
@@ -12,9 +13,22 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, errors
+import kg_retrievers
+from kg_retrievers import (
+    GraphIndex,
+    KGRetriever,
+    KnowledgeGraph,
+    Question,
+    SimGRAGRetriever,
+    agents,
+    chains,
+    errors,
+    llama_index,
+    why_not,
+)
 from kg_retrievers.agents.toolkit import KnowledgeGraphToolkit
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, PatternError
 from kg_retrievers.testing import tiny_graph
 
 HINTS = {"hint_python": "Call f(x=1).", "hint_shell": "Give --x 1."}
@@ -93,16 +107,105 @@ def test_an_extra_comes_from_where_the_package_came_from(
     assert str(errors.MissingExtraError("A picture", "mcp")).endswith(f'Run: pip install {editable}"{wanted}"')
 
 
+INDEX = GraphIndex.build(tiny_graph())
+
+#: Functions that hand further arguments on: the arguments that they need, and one that does not exist.
+HANDED_ON: list[tuple[Callable[[], object], str]] = [
+    (lambda: KGRetriever.from_index(INDEX, top_k=3), "no field 'top_k'; did you mean 'k'"),
+    (
+        lambda: KGRetriever.from_index(INDEX).invoke("?", search_kwargs={}),
+        "no argument 'search_kwargs'; did you mean 'k'?",
+    ),
+    (lambda: KGRetriever.from_index(INDEX).invoke("?", pattern={}), "; it takes k, seed_entities, min_confidence, on_"),
+    (
+        lambda: chains.answer_chain(KGRetriever.from_index(INDEX)).invoke("?", k=3),
+        "Retrieval.invoke: there is no argument 'k'",
+    ),
+    (
+        lambda: llama_index.as_llama_index(KGRetriever.from_index(INDEX), top_k=3),
+        "no argument 'top_k'; did you mean 'k'?",
+    ),
+    (
+        lambda: llama_index.as_llama_index(KGRetriever.from_index(INDEX)).as_query_engine(lm=3),
+        "'lm'; did you mean 'llm'?",
+    ),
+    (lambda: why_not(KGRetriever.from_index(INDEX), "?", "Her", top_k=3), "no argument 'top_k'; did you mean 'k'?"),
+    (lambda: INDEX.with_changes(add=[("a", "b", "c")]), "no argument 'add'; did you mean 'added'?"),
+    (lambda: INDEX.view(role="x"), "no argument 'role'; did you mean where={'role': ...}?"),
+]
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
+        *HANDED_ON,
         (lambda: GraphIndex.build(tiny_graph(), worker=2), "GraphIndex.build: there is no argument 'worker'; did you"),
         (lambda: KnowledgeGraph.from_file("a.csv", column="x"), "KnowledgeGraph.from_file: there is no argument 'colu"),
         (lambda: KnowledgeGraphToolkit(max_tokens=9), "KnowledgeGraphToolkit: missing a required argument: 'index'"),
-        (lambda: KGRetriever.from_index(GraphIndex.build(tiny_graph()), top_k=3), "no field 'top_k'; did you mean 'k'"),
-        (lambda: KGRetriever.from_index(GraphIndex.build(tiny_graph())).invoke("?", search_kwargs={}), "mean 'k'?"),
+        (lambda: KnowledgeGraph.from_file("a.ttl", "b.ttl"), "but got 'a.ttl', 'b.ttl'. Give several as one list, or"),
+        (lambda: KGRetriever.from_file("a.ttl", "b.ttl"), "but got 'a.ttl', 'b.ttl'. Give several as one list, or"),
+        (lambda: Question(answer="Her"), "Question: there is no argument 'answer'; did you mean 'answers'?"),
+        (lambda: Question(question="Who?"), "Question: there is no argument 'question'; did you mean 'text'?"),
+        (lambda: agents.Budget(token=3), "Budget: there is no argument 'token'; did you mean 'tokens'?"),
     ],
 )
 def test_a_misspelt_argument_names_the_nearest(call: Callable[[], object], told: str) -> None:
     with pytest.raises(InvalidArgumentError, match=re.escape(told)):
         call()
+
+
+GRAPH = KnowledgeGraph.from_triples([("p1", "keeps", "h1", {"role": "boss"})], labels={"p1": "Ada"})
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: GRAPH.view({"role": "bos"}),
+            "view: no fact satisfies these conditions. 'role' has the values 'boss'.",
+        ),
+        (lambda: tiny_graph().view(as_of="2020"), "Attributes: none. Leave it out, or give facts attributes: further"),
+        (lambda: GRAPH.attributes("p1"), "wanted a fact (head, relation, tail), but got 'p1'. An entity has facts: "),
+        (lambda: list(GRAPH.triples("Ada")), "no entity with the key 'Ada'. The key of 'Ada' is 'p1'."),
+        (lambda: list(GRAPH.triples("keeps")), "no entity with the key 'keeps'. It is a relation: relation='keeps'."),
+        (lambda: GraphIndex.open(INDEX.embeddings, "idx"), "wanted a folder, then embeddings, but got <kg_"),
+        (lambda: GraphIndex.update(INDEX.embeddings, "idx"), "wanted a folder, then embeddings, but got <kg_"),
+        (
+            lambda: KGRetriever.from_index(INDEX).batch("Who?"),
+            "a list of questions, got 'Who?'. Put it into a list.",
+        ),
+        (lambda: asyncio.run(KGRetriever.from_index(INDEX).abatch("Who?")), "a list of questions, got 'Who?'."),
+        (lambda: SimGRAGRetriever.from_index(INDEX, preset="papers"), "no preset 'papers'; did you mean 'paper'?"),
+        (
+            lambda: kg_retrievers.compare("run.jsonl"),
+            "wanted a list of one Report or more, but got 'run.jsonl'. Make a",
+        ),
+        (lambda: kg_retrievers.compare([INDEX]), "wanted a list of one Report or more, but got [GraphIndex("),
+        (
+            lambda: kg_retrievers.evaluate(KGRetriever.from_index(INDEX), "q.jsonl"),
+            "Read a file with read_questions(path)",
+        ),
+    ],
+)
+def test_a_wrong_argument_is_told_with_the_next_step(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=re.escape(told)):
+        call()
+
+
+def test_every_public_function_refuses_an_unknown_argument() -> None:
+    """Except classes that the package makes, and `HANDED_ON`."""
+    made_by_us = {"Evidence", "Path", "Triple", "Reading", "Report", "Workflow", "LlamaIndexRetriever"}
+    made_by_us |= {"GraphReasoner", "TripleScorer"}
+    checked = set()
+    for package in (kg_retrievers, chains, agents, llama_index):
+        for name in dir(package):
+            public = getattr(package, name)
+            is_class = inspect.isclass(public) and "__init__" in vars(public)
+            if not (is_class or inspect.isfunction(public)) or name.startswith("_") or name in made_by_us:
+                continue
+            if is_class and issubclass(public, BaseKGRetriever | BaseException):
+                continue
+            with pytest.raises((InvalidArgumentError, PatternError), match=r"no_such_argument|missing a required"):
+                public(no_such_argument=1)
+            checked.add(name)
+    assert len(checked) > 40

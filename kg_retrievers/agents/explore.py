@@ -33,7 +33,7 @@ from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.core.replies import marked_answers, without_reasoning
 from kg_retrievers.core.stages import Body, Call
 from kg_retrievers.core.structured_replies import guarded
-from kg_retrievers.errors import BudgetError, InvalidArgumentError
+from kg_retrievers.errors import BudgetError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex, PartRequest
@@ -76,6 +76,7 @@ class ExploreInput(TypedDict):
     question: str
 
 
+@named_arguments
 def explore_agent(
     model: BaseChatModel,
     index_or_toolkit: GraphIndex | KnowledgeGraphToolkit,

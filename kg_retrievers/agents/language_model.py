@@ -6,13 +6,14 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, named_arguments
 from kg_retrievers.redaction import hide_secrets
 
 #: The most tokens of a reply: a model that repeats itself would write on for as long as its server lets it.
 MAX_REPLY_TOKENS = 4096
 
 
+@named_arguments
 def load_chat_model(name: str, *, max_tokens: int | None = MAX_REPLY_TOKENS) -> BaseChatModel:
     """Return a chat model with a temperature of 0.
 

@@ -17,7 +17,13 @@ from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, MissingExtraError, RefusalError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    MissingExtraError,
+    RefusalError,
+    named_arguments,
+)
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 from kg_retrievers.questions.follow_up import FollowUpReader, Turn, with_turn
 
@@ -82,6 +88,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
 
     state_schema = KnowledgeGraphState
 
+    @named_arguments
     def __init__(
         self,
         retriever: BaseKGRetriever,

@@ -22,7 +22,7 @@ from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.questions.question_forms.forms import tokens_of
@@ -59,6 +59,7 @@ class RouterOutput(WorkflowOutput, total=False):
     routed_by: str
 
 
+@named_arguments
 def question_shape(question: str, entities: int) -> QuestionShape:
     """Return the shape of a question that names this number of entities.
 
@@ -83,6 +84,7 @@ def _linked(index: GraphIndex, question: str, seeds: Sequence[str]) -> list[Ques
         return []
 
 
+@named_arguments
 def build_router(
     retrievers: Mapping[str, BaseKGRetriever],
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,

@@ -134,22 +134,22 @@ R = TypeVar("R")
 
 
 def _checked(tool: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of a tool that is called as a method.
+    """Check the types of the arguments of a tool that is called as a method.
 
     Raises:
-        InvalidArgumentError: If they are misspelt, of another type or out of range.
+        InvalidArgumentError: If they are of another type or out of range.
     """
 
     @wraps(tool)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        name, who = tool.__name__, f"KnowledgeGraphToolkit.{tool.__name__}"
+        own, *given = signature(tool).bind(*args, **kwargs).arguments.items()
         try:
-            own, *given = signature(tool).bind(*args, **kwargs).arguments.items()
             checked = _arguments_of(call).model_validate(dict(given))
-        except TypeError as error:
-            raise InvalidArgumentError(f"{who}: {error}. It takes {_takes(name)}.") from None
         except ValidationError as error:
-            raise InvalidArgumentError(f"{who}: {reasons(error)} It takes {_takes(name)}.") from None
+            name = tool.__name__
+            raise InvalidArgumentError(
+                f"KnowledgeGraphToolkit.{name}: {reasons(error)} It takes {_takes(name)}."
+            ) from None
         values: Any = {own[0]: own[1], **{field: getattr(checked, field) for field in type(checked).model_fields}}
         verb: Any = tool
         result: R = verb(**values)
@@ -158,6 +158,7 @@ def _checked(tool: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+@named_arguments
 class KnowledgeGraphToolkit(BaseToolkit):
     """Tools by which an agent reads a graph.
 
@@ -200,7 +201,6 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
     _cache: Cache = PrivateAttr(default_factory=Cache)
 
-    @named_arguments
     def __init__(
         self,
         index: GraphIndex,

@@ -34,7 +34,7 @@ from kg_retrievers.chains.answer import Answerer, CitingModel, choose_answerer
 from kg_retrievers.chains.evidence import check_token_budget
 from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, check_known, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.questions.follow_up import FollowUpReader, check_turns
 
@@ -115,8 +115,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         known = ["question", *self.optional_inputs, "turns"]
         # A node of another graph is given the state of that graph.
         is_node = bool((config or {}).get("configurable", {}).get("checkpoint_ns"))
-        if not is_node and (strange := sorted(set(input) - set(known))):
-            raise InvalidArgumentError(f"{self.name}: unknown inputs {strange}; a run takes {known}.")
+        check_known(self.name, [] if is_node else input, known, "input")
         given = {key: input[key] for key in self.optional_inputs if input.get(key) is not None}
         self.retriever.initial_state(input.get("question"), **given)  # type: ignore[arg-type]
         whole = {key: input.get(key) for key in known}
@@ -304,7 +303,7 @@ class WorkflowBuilder:
             warnings.warn(
                 f"{self.name}: interrupt_before stops the run, and without a checkpointer it cannot go on: give "
                 "checkpointer=InMemorySaver(), unless a server of LangGraph or an outer graph brings one.",
-                stacklevel=3,
+                stacklevel=4,
             )
         compiled = self.graph.compile(checkpointer, interrupt_before=list(interrupt_before) or None, name=self.name)
         # LangGraph copies a compiled graph in this way too: see its `Pregel.copy`.
@@ -329,6 +328,7 @@ def _after_search(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
     return route
 
 
+@named_arguments
 def build_workflow(
     retriever: BaseKGRetriever,
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar
 
 from kg_retrievers.bulk.workers import AHEAD, check_count, not_handed_over
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, WorkersError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, WorkersError, named_arguments
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports to its makers; read when it is imported
 try:
@@ -28,6 +28,7 @@ RETRIES, RESTARTS = 3, 20
 PATIENCE = 10.0
 
 
+@named_arguments
 class RayWorkers:
     """Run Ray processes on a cluster or on this machine.
 

@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, Protocol, Self, TypeVar
 
-from kg_retrievers.errors import InvalidArgumentError, WorkersError
+from kg_retrievers.errors import InvalidArgumentError, WorkersError, named_arguments
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
@@ -56,6 +56,7 @@ def map_batches(
     return map(work, batches) if workers is None else workers.map_batches(work, batches)
 
 
+@named_arguments
 class LocalWorkers:
     """Run processes of this machine that share work on batches.
 

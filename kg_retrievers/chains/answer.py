@@ -29,7 +29,7 @@ from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refu
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import MAX_ITEMS, StructuredModel, guarded, read_object
-from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, RefusalError
+from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, RefusalError, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 #: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model. If there are no
@@ -83,6 +83,7 @@ def refusal_text(input: AnswerInput) -> str:
     return f"{refusal} {reason}" if reason else refusal
 
 
+@named_arguments
 def llm_answerer(
     prompt: BasePromptTemplate[Any],
     llm: BaseLanguageModel[Any],
@@ -196,6 +197,7 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         return given
 
 
+@named_arguments
 def answer_chain(
     retriever: BaseKGRetriever,
     answerer: Answerer | BaseLanguageModel[Any] | None = None,

@@ -28,7 +28,7 @@ from kg_retrievers.core.documents import (
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever, OnRefusal
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import InvalidArgumentError, ReplyError
+from kg_retrievers.errors import InvalidArgumentError, ReplyError, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 
@@ -114,6 +114,7 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
 
     reply_form = AnswerReply
 
+    @named_arguments
     def __init__(
         self,
         llm: BaseLanguageModel[Any],
@@ -257,6 +258,7 @@ def no_answer(input: AnswerInput) -> CitedAnswer:
     }
 
 
+@named_arguments
 def cited_answer_chain(
     retriever: BaseKGRetriever,
     answerer: CitedAnswerer | BaseLanguageModel[Any] | None = None,

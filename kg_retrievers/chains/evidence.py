@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.core.documents import agrees, result_value, tell_ambiguous_names, tell_result, tell_results
 from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.core.stages import check_types
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.graph.verbalize import (
@@ -194,6 +194,7 @@ def check_token_budget(max_tokens: object, count_tokens: object, who: str) -> No
     check_types(_TokenBudget, {"max_tokens": max_tokens, "count_tokens": count_tokens}, who)
 
 
+@named_arguments
 def show_evidence(
     documents: Sequence[Document],
     style: EvidenceStyle = "documents",

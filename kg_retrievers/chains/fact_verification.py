@@ -24,7 +24,7 @@ from kg_retrievers.chains.prompts import (
 from kg_retrievers.core.documents import result_value
 from kg_retrievers.core.retriever import BaseKGRetriever, OnRefusal
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import InvalidArgumentError, ReplyError
+from kg_retrievers.errors import InvalidArgumentError, ReplyError, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 #: The verdicts.
@@ -83,6 +83,7 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
 
     reply_form = VerdictReply
 
+    @named_arguments
     def __init__(
         self,
         llm: BaseLanguageModel[Any],
@@ -177,6 +178,7 @@ class _Verification(GeneratorRunnable[AnswerInput, Verdict]):
         )
 
 
+@named_arguments
 def fact_verification_chain(
     retriever: BaseKGRetriever,
     llm: BaseLanguageModel[Any] | FactVerifier,

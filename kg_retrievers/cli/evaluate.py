@@ -17,7 +17,7 @@ from kg_retrievers.cli import options, sources
 from kg_retrievers.cli.options import option
 from kg_retrievers.cli.show import message, note, on_terminal, show_comparison, status
 from kg_retrievers.cli.sources import Source
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, MissingExtraError
+from kg_retrievers.errors import FileFormatError, InvalidArgumentError, KGRetrieversError, MissingExtraError
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
@@ -118,7 +118,11 @@ def compare(
 
     Example: kg-retrievers compare one.jsonl two.jsonl
     """
-    earlier = [kg_retrievers.Report.read(path) for path in runs or ()]
+    try:
+        earlier = [kg_retrievers.Report.read(path) for path in runs or ()]
+    except FileFormatError as error:
+        error.hint_shell = "To run methods: --graph GRAPH --data FILE_OR_FOLDER --method NAME."
+        raise
     measured: list[Report] = []
     if method:
         if data is None:

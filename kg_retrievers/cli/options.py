@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from inspect import signature
 from os import W_OK, access
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
@@ -339,6 +340,7 @@ class Reading:
             return whole.view(**self.view_arguments) if self.view_arguments else whole
         except InvalidArgumentError as error:
             message = f"--{error.message}".replace("--view: as_of ", "--as-of: it ")
+            message = message.replace("--view: validity: ", "--validity: ")
             raise InvalidArgumentError(message, **error.hints) from error
 
     @property
@@ -350,6 +352,11 @@ class Reading:
         given += [("--read", text) for text in self.read] + [("--key", text) for text in self.key]
         words = [word for name, value in given if value is not None for word in (name, value)]
         return words + (["--validity", *self.validity] if self.validity else [])
+
+
+def option_of(argument: str) -> str:
+    """Return the option that sets an argument of a reader."""
+    return f"--{argument}" if argument in signature(Reading).parameters else f"--read {argument}"
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,22 @@ import inspect
 import logging
 import os
 import re
+import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import version
 from inspect import Parameter
 from io import TextIOWrapper
 from operator import itemgetter
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from kg_retrievers.cli import INTERRUPTED
 from kg_retrievers.cli.show import message, note
@@ -44,13 +46,42 @@ class _Commands(TyperGroup):
         return name, entry and make_command(str(name), entry.callback()), rest  # type: ignore[misc]
 
 
+class _Command(TyperCommand):
+    """Says how to give a surplus argument, before a missing option hides it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Refuse surplus arguments, and parse the others."""
+        given, surplus, _ = self.make_parser(ctx).parse_args(list(args))
+        if surplus and not given.get("help"):
+            ctx.fail(self._surplus(given, surplus))
+        return super().parse_args(ctx, args)
+
+    def _surplus(self, given: Mapping[str, Any], surplus: Sequence[str]) -> str:
+        """Return the message about surplus arguments, from the arguments and options that are given."""
+        if "question" in given:
+            words = [given["question"], *surplus]
+            files = [word for word in words if Path(word).exists()]
+            asked = " ".join(word for word in words if word not in files) or "Who ...?"
+            more = [part for file in files for part in ("--also", file)]
+            command = shlex.join(["kg-retrievers", str(self.name), given["place"], asked, *more])
+            wanted = "one graph and one question in quotes" if files else "one question in quotes"
+            return f"wanted {wanted}, but got {shlex.join(words)}. Ask so: {command}"
+        options = {str(one.name): one for one in self.params if one.param_type_name == "option"}
+        likely = ("graph", "add", "also" if Path(surplus[0]).exists() else "output")
+        named = next((name for name in likely if name in options), "")
+        wanted_ones = [one for name, one in options.items() if (one.required or name == named) and name not in given]
+        shown = ", ".join(sorted(f"{one.opts[0]} {one.metavar}" for one in wanted_ones))
+        hint = f"Give each by its option: {shown}." if shown else "Leave it out, or name its option."
+        return f"got {shlex.join(surplus)} without an option. {hint}"
+
+
 app = typer.Typer(cls=_Commands, add_completion=False, rich_markup_mode="rich")
 
 
 def make_command(name: str, function: Command) -> Any:
     """Return a command that parses its options and runs it."""
     one = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    one.command(name)(_with_single_options(function))
+    one.command(name, cls=_Command)(_with_single_options(function))
     return typer.main.get_command(one)
 
 
@@ -263,7 +294,11 @@ def _usage_message(error: typer.TyperException) -> str:
 
     text = re.sub(r"://\S*@", "://...@", error.format_message()).replace("Value error, ", "")
     if isinstance(cause := error.__cause__, ValidationError):
-        text = re.sub("unable to parse string.*", f"but got {cause.errors()[0]['input']!r:.100}", text)
+        problem = cause.errors()[0]
+        if problem["type"] != "value_error":  # whose message shows the value
+            text = f"{re.sub(', unable to parse string.*', '', text)}, but got {problem['input']!r:.100}"
+        if problem.get("ctx", {}).get("le") == 1 and 1 < float(problem["input"]) <= 100:
+            text += f"; did you mean {float(problem['input']) / 100:g}?"
     text = text.replace("Input should be a valid integer", "wanted a whole number")
     text = text.replace("Input should be a valid number", "wanted a number")
     text = text.replace("Input should be", "wanted a value")

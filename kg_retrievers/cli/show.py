@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     import kg_retrievers.graph
     from kg_retrievers.evaluation import Comparison
 
-#: How a pattern was made, by its `source`.
-PATTERN_SOURCES = {
-    "examples": "by the nearest example",
-    "question-forms": "by the form of the question (no LLM, no examples)",
-    "chosen": "by a choice of the language model among readings",
-    "zero-shot": "from the entities and words of the question (no LLM, no examples)",
-    "llm": "by a language model",
-}
-
 #: The most rows of a table, and the most characters of a text, that are shown to a person. `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 
@@ -44,7 +35,7 @@ def summary(
 ) -> RenderableType:
     """Lay out the answer to a question, if there is one, its unsupported names, and the evidence for it."""
     # These load numpy, which the help does not need.
-    from kg_retrievers.core.documents import tell_ambiguous_names, tell_readings
+    from kg_retrievers.core.documents import tell_ambiguous_names, tell_reader, tell_readings
 
     details = documents[0].metadata["details"] if documents else {}
     rows = [("Question", question)]
@@ -57,7 +48,7 @@ def summary(
     if told := tell_ambiguous_names(documents):
         rows.append(("Note", f"{told} --entity KEY chooses one."))
     if pattern := details.get("pattern"):
-        lines = [*kg_retrievers.graph.pattern_lines(pattern), _made(pattern["source"])]
+        lines = [*kg_retrievers.graph.pattern_lines(pattern), tell_reader(pattern["source"])]
         rows.append(("Pattern", "\n".join(lines)))
     if details.get("query"):
         rows.append(("Query", _query(details)))
@@ -65,14 +56,12 @@ def summary(
 
 
 def _query(details: dict[str, Any]) -> str:
+    from kg_retrievers.core.documents import tell_reader  # loads numpy, which the help does not need
+
     lines = [details["query"]]
     for name, value in details["parameters"].items():
         lines.append(f"${name} = {json.dumps(value, ensure_ascii=False)}")
-    return "\n".join([*lines, _made(details["from"])])
-
-
-def _made(source: str) -> str:
-    return f"made {PATTERN_SOURCES.get(source, f'by {source}')}"
+    return "\n".join([*lines, tell_reader(details["from"])])
 
 
 def evidence(document: Document) -> RenderableType:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import kg_retrievers
-from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Graph, QuestionSet, Reading
+from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Graph, QuestionSet, Reading, option_of
 from kg_retrievers.cli.options import Embeddings as EmbeddingsOption
 from kg_retrievers.cli.show import note, on_terminal, status
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, check_known
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving import loading
 
@@ -162,8 +162,7 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
 
     arguments = dict(given)
     wanted = inspect.signature(Limits).parameters.keys()
-    if unknown := arguments.get("limits", {}).keys() - wanted:
-        raise InvalidArgumentError(f"--read: no limit {min(unknown)!r}. There are: {', '.join(wanted)}.")
+    check_known("--read", arguments.get("limits", {}), wanted, "limit")
     arguments["limits"] = limits = Limits(**arguments.get("limits", {}))
     about = {"encoding": arguments["encoding"]} if "encoding" in arguments else {}
     options = FileOptions(**about, limits=limits)
@@ -173,13 +172,12 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
     if earlier is not None:
         arguments = _reused(earlier, path, format, is_rdf, arguments) | arguments
     kind = kg_retrievers.KnowledgeGraph
-    read: Any = kind.from_rdf if is_rdf else kind.from_file
-    known = inspect.signature(read).parameters.keys() - {"path", "source"}
-    if unknown := [name for name in arguments if name not in known]:
-        near = did_you_mean(unknown[0], known) or f"There are: {', '.join(sorted(known))}."
-        raise InvalidArgumentError(
-            f"--read: {path} is {'RDF' if is_rdf else format}, whose reader has no argument {unknown[0]!r}. {near}"
-        )
+    read, other = (kind.from_rdf, kind.from_file) if is_rdf else (kind.from_file, kind.from_rdf)
+    known, foreign = (inspect.signature(one).parameters.keys() - {"path", "source"} for one in (read, other))
+    shown, others = ("RDF", "tables and property graphs") if is_rdf else (format, "RDF")
+    if strange := next((name for name in arguments if name in foreign and name not in known), None):
+        raise InvalidArgumentError(f"{option_of(strange)} is for {others}, but {path} is {shown}. Leave it out.")
+    check_known("--read", arguments, sorted(known))
     if is_rdf and earlier is not None:
         arguments.setdefault("schema", "describe")
     if is_rdf and len(files) == 1:
@@ -254,7 +252,11 @@ def check_saved_folder(path: Path, given: Mapping[str, Any]) -> None:
         InvalidArgumentError: If one does.
     """
     if given:
-        raise InvalidArgumentError(f"{path} is a folder. Leave out what says how to read a file: {', '.join(given)}.")
+        options = ", ".join(map(option_of, given))
+        raise InvalidArgumentError(
+            f"{path} holds a graph that was read already, but got {options}. Leave it out, or index the files again: "
+            f"kg-retrievers index FILE {options} ... --output {path}"
+        )
 
 
 def read_index(source: Source, database: str | None = None) -> GraphIndex:

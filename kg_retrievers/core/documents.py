@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict, TypeGuard
 
 from langchain_core.documents import Document
 
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, named_arguments
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, local_name, pattern_lines, readable, verbalize
 from kg_retrievers.graph.attributes import SOURCE, sources_of
 from kg_retrievers.graph.values import Value, holds, read_value
@@ -178,6 +178,21 @@ def _notes(details: Mapping[str, Any]) -> list[str]:
     if without := details.get("without_value"):
         notes.append(f"{without} left out, without a value to compare")
     return notes
+
+
+#: Who read a question, by the `source` of a pattern or a query.
+SOURCES = {
+    "examples": "as the nearest example",
+    "question-forms": "by its form",
+    "zero-shot": "by its entities and words",
+    "chosen": "as a language model chose among readings",
+    "llm": "by a language model",
+}
+
+
+def tell_reader(source: str) -> str:
+    """Return who read a question, by the `source` of a pattern or a query."""
+    return f"read {SOURCES.get(source, f'by {source}')}"
 
 
 def tell_results(documents: Sequence[Document]) -> str:
@@ -602,6 +617,7 @@ def best_answers(documents: Sequence[Document]) -> list[str]:
     return list(dict.fromkeys(name for one in equally_good(documents) for name in result_answers(one.metadata)))
 
 
+@named_arguments
 def flat_metadata(document: Document) -> Document:
     """Return a copy with only flat values in the metadata.
 

@@ -62,10 +62,13 @@ from kg_retrievers.errors import (
     NoEvidenceError,
     RefusalError,
     SearchBudgetError,
+    check_known,
     did_you_mean,
+    named_arguments,
 )
 from kg_retrievers.graph import Evidence, KnowledgeGraph, pattern_lines, readable
 from kg_retrievers.graph.cache import Cache
+from kg_retrievers.graph.readers.files import GraphPaths
 from kg_retrievers.graph.storage.parts import is_saved
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines, one_line
@@ -246,7 +249,8 @@ class BaseKGRetriever(BaseRetriever):
         return cls(*args, **fields)
 
     @classmethod
-    def from_file(cls, path: Any, *, embeddings: Embeddings | None = None, **fields: Any) -> Self:
+    @named_arguments
+    def from_file(cls, path: GraphPaths, *, embeddings: Embeddings | None = None, **fields: Any) -> Self:
         """Read a graph, index it with the default embeddings, and build the retriever.
 
         Args:
@@ -306,9 +310,7 @@ class BaseKGRetriever(BaseRetriever):
         """Return the fields of a preset, overridden by the given fields."""
         if preset is None:
             return dict(fields)
-        if preset not in cls.presets:
-            known = f"it has {', '.join(cls.presets)}" if cls.presets else "it has none; leave it out"
-            raise InvalidArgumentError(f"{cls.__name__}: there is no preset {preset!r:.100}; {known}.")
+        check_known(cls.__name__, [preset], cls.presets, "preset")
         return {**cls.presets[preset], **fields}
 
     def with_index(self, index: GraphIndex) -> Self:
@@ -447,6 +449,20 @@ class BaseKGRetriever(BaseRetriever):
                 f"{name or TOOL_NAME}: {reasons(error)} Next step: Call it again with the question, as query."
             ),
         )
+
+    def batch(self, inputs: list[str], *args: Any, **kwargs: Any) -> list[list[Document]]:
+        """Retrieve for several questions, as LangChain does."""
+        return super().batch(self._several(inputs), *args, **kwargs)
+
+    async def abatch(self, inputs: list[str], *args: Any, **kwargs: Any) -> list[list[Document]]:
+        """Retrieve for several questions, as LangChain does."""
+        return await super().abatch(self._several(inputs), *args, **kwargs)
+
+    def _several(self, inputs: list[str]) -> list[str]:
+        if isinstance(inputs, str):
+            who = type(self).__name__
+            raise InvalidArgumentError(f"{who}: wanted a list of questions, got {inputs!r:.100}. Put it into a list.")
+        return inputs
 
     def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
         """Return the state before the first stage, checked.

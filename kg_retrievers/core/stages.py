@@ -26,7 +26,7 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 from typing_extensions import TypedDict
 
 from kg_retrievers.deadline import await_foreign, call_foreign
-from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.errors import InvalidArgumentError, check_known
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.redaction import hide_secrets
 
@@ -185,6 +185,7 @@ class GeneratorRunnable(Runnable[Input, Output]):
 
     def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the body."""
+        check_known(f"{type(self).__name__}.invoke", kwargs, ("input", "config"))
 
         def run(value: Input, run_manager: CallbackManagerForChainRun, config: RunnableConfig) -> Output:
             return run_sync(self.body(value), config)
@@ -193,6 +194,7 @@ class GeneratorRunnable(Runnable[Input, Output]):
 
     async def ainvoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the body, awaiting its calls."""
+        check_known(f"{type(self).__name__}.ainvoke", kwargs, ("input", "config"))
 
         async def run(value: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Output:
             return await run_async(self.body(value), config)
@@ -235,6 +237,9 @@ QuestionShape = Literal["no entity", "one entity", "several entities", "open"]
 #: A text that is not blank.
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
+
+#: The arguments of `invoke` that every retriever takes. Others are results of its stages.
+INVOKE_TAKES = ("k", "seed_entities", "min_confidence", "on_refusal")
 
 #: For a TypedDict inside of a state, by `with_config`: it has no further keys.
 EXACT = ConfigDict(extra="forbid")
@@ -321,11 +326,8 @@ def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[
     """
     if not inputs:
         return {}
-    names = sorted(set(get_type_hints(state_class)) - {"question"})
-    if strange := sorted(set(inputs) - set(names)):
-        known = sorted([*names, "on_refusal"])
-        hint = did_you_mean(strange[0], known) or f"invoke takes {known}."
-        raise InvalidArgumentError(f"{who}: there is no argument {strange[0]!r}; {hint}")
+    names = set(get_type_hints(state_class)) - {"question"} | {"on_refusal"}
+    check_known(who, inputs, sorted(names), shown=INVOKE_TAKES)
     try:
         checked: dict[str, Any] = _adapter(state_class).validate_python(dict(inputs))
     except ValidationError as error:

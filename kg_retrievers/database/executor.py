@@ -20,7 +20,7 @@ from kg_retrievers.database.rendering import TYPE_OF, ViewWriter, has_label, key
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, no_keys, unread
 from kg_retrievers.database.values import Relationship, Rows, StoredNode, resolve
-from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError, SearchBudgetError, first_of
+from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError, SearchBudgetError, first_of, named_arguments
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.attributes import AttributeCondition, Where, conditions, read_attribute_set, satisfies
 from kg_retrievers.graph.building import Reading
@@ -227,6 +227,7 @@ LIMIT = 1000
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
 
 
+@named_arguments
 class Executor(PartReader):
     """Runs queries that only read, and reads parts of the graph as a `PartReader`. Safe to use from several threads.
 

@@ -37,6 +37,7 @@ from kg_retrievers.errors import (
     DatabaseQueryError,
     DatabaseUnavailableError,
     InvalidArgumentError,
+    named_arguments,
 )
 from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph import KnowledgeGraph
@@ -238,6 +239,7 @@ _LOGGER = logging.getLogger(__name__)
 MAX_MEMORY, LEAST_MEMORY = 1 << 30, 1 << 26
 
 
+@named_arguments
 class LadybugExecutor(DatabaseExecutor):
     """Runs queries in a LadybugDB database file.
 

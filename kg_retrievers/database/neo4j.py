@@ -28,6 +28,7 @@ from kg_retrievers.errors import (
     InvalidArgumentError,
     KGRetrieversError,
     MissingExtraError,
+    named_arguments,
 )
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.graph.readers.frameworks.attributes import VECTOR_SIZE
@@ -83,6 +84,7 @@ _TYPES |= {
 }
 
 
+@named_arguments
 class Neo4jExecutor(DatabaseExecutor):
     """Runs queries in a Neo4j database, in sessions that may only read.
 

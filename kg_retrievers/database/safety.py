@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kg_retrievers.database.bounds import check_bounds
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.tokens import Token, refusal, tokenize, without_comments
-from kg_retrievers.errors import InvalidArgumentError, first_of
+from kg_retrievers.errors import InvalidArgumentError, first_of, named_arguments
 
 #: How many characters a query may have.
 MAX_QUERY = 100_000
@@ -51,6 +51,7 @@ class CheckedQuery:
     split: tuple[str, str] | None = None
 
 
+@named_arguments
 def check_read_only(
     query: str,
     *,

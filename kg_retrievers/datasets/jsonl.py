@@ -12,7 +12,7 @@ from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from kg_retrievers.datasets.types import Question, read_lines
-from kg_retrievers.errors import QuestionsLoadError
+from kg_retrievers.errors import QuestionsLoadError, named_arguments
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph import Pattern, Triple
 from kg_retrievers.graph.validation import reasons
@@ -44,6 +44,7 @@ WANTED = """Each line is an object such as {"question": "Who directed Her?", "an
 MISSPELT = 0.8
 
 
+@named_arguments
 def read_questions(path: str | Path) -> list[Question]:
     """Read what `write_questions` wrote, or a person labelled.
 

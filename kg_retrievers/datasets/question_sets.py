@@ -13,7 +13,7 @@ from kg_retrievers.datasets.metaqa import read_metaqa
 from kg_retrievers.datasets.pathquestion import read_pathquestion
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.datasets.webqsp import read_webqsp
-from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError, named_arguments
 
 QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq"]
 
@@ -26,6 +26,7 @@ PARAPHRASES = "_ntm"
 _WHO = "read_question_set"
 
 
+@named_arguments
 def read_question_set(
     data: str | Path,
     format: QuestionFormat,

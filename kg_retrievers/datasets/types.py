@@ -8,10 +8,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Question:
     """A question with its labels. Everything but the text may be absent.
@@ -84,6 +85,7 @@ class Question:
         return row if self.answerable else row | {"answerable": False}
 
 
+@named_arguments
 @dataclass(frozen=True)
 class GraphQuestion(Question):
     """A question about a graph of its own. Its answers are texts, and not always keys of entities.
@@ -133,6 +135,7 @@ class GraphQuestion(Question):
         return tuple(keys)
 
 
+@named_arguments
 def join_graphs(questions: Iterable[Question]) -> KnowledgeGraph:
     """Return all that the graphs of questions hold as one graph, in which entities with equal keys are one.
 

@@ -16,10 +16,12 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.datasets.row_files import read_each_row
 from kg_retrievers.datasets.types import GraphQuestion
+from kg_retrievers.errors import named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.validation import reasons
 
 
+@named_arguments
 def read_webqsp(path: str | Path, split: str | None = None) -> Iterator[GraphQuestion]:
     """Yield the questions of a split, one after the other: its graphs fill gigabytes. RoG's CWQ is read alike.
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from kg_retrievers.drawing.html_page import cut, described, html_page, page_data
 from kg_retrievers.drawing.picture import COLORS, INK, Box, Role, clean_line, cut_short, svg_picture
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.validation import checked_dataclass
@@ -162,6 +162,7 @@ class Drawing:
         return [(positions[head], positions[tail]) for head, _, tail in self.triples]
 
 
+@named_arguments
 def draw(
     what: HoldsFacts | Iterable[HoldsFacts],
     *,

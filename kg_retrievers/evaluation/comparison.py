@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg_retrievers.errors import InvalidArgumentError, first_of
+from kg_retrievers.errors import InvalidArgumentError, first_of, named_arguments
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
@@ -76,6 +76,7 @@ class Comparison:
         return str(self)
 
 
+@named_arguments
 def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hops") -> Comparison:
     """Put runs over the same questions side by side.
 
@@ -105,8 +106,11 @@ def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hop
         "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze.
         Her -> directed_by -> ?entity 1.
     """
-    if not reports:
-        raise InvalidArgumentError("compare: got no reports. Make some with evaluate(...), or read records.")
+    if not isinstance(reports, Sequence) or not all(isinstance(report, Report) for report in reports) or not reports:
+        raise InvalidArgumentError(
+            f"compare: wanted a list of one Report or more, but got {reports!r:.100}. Make a Report with "
+            "evaluate(retriever, questions), or read one with Report.read(path)."
+        )
     methods = [report.method for report in reports]
     if len(set(methods)) < len(methods):
         raise InvalidArgumentError(

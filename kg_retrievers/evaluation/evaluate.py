@@ -27,7 +27,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import GraphQuestion, Question
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, named_arguments
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.measuring import record_of
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, keep_record
@@ -205,6 +205,7 @@ WARM_UP = 10
 SHARED_SIZE = 8
 
 
+@named_arguments
 def evaluate(
     retriever: BaseKGRetriever,
     questions: Iterable[Question],
@@ -282,7 +283,10 @@ def evaluate(
     """
     asked = list(questions)
     if not asked or not all(isinstance(question, Question) for question in asked):
-        raise InvalidArgumentError(f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}.")
+        raise InvalidArgumentError(
+            f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}. "
+            "Read a file with read_questions(path)."
+        )
     if not isinstance(retriever, BaseKGRetriever):
         raise InvalidArgumentError(f"evaluate: the retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
     if isinstance(answerer, BaseLanguageModel) or not isinstance(answerer, Runnable | None):
@@ -293,7 +297,7 @@ def evaluate(
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
     matched = with_keys(retriever.index, asked)
     if matched.told:
-        warnings.warn(f"evaluate: {matched.told}", stacklevel=2)
+        warnings.warn(f"evaluate: {matched.told}", stacklevel=3)
     asker = Asker(retriever, answerer, topic, embedding_cache)
     header: Header = {
         "format": FORMAT,

@@ -10,7 +10,7 @@ from random import Random
 
 from kg_retrievers.algorithms.relation_paths import path_ends
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
 from kg_retrievers.graph.adjacency import label_of, reversed_label
 from kg_retrievers.index.embeddings import folded
@@ -47,6 +47,7 @@ class _Source:
         return Question(text, seed_entities=seeds, pattern=pattern, kind=kind, answerable=False)
 
 
+@named_arguments
 def unanswerable_questions(
     questions: Sequence[Question], graph: KnowledgeGraph, number: int, *, seed: int = 0
 ) -> list[Question]:

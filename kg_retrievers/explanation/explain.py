@@ -12,11 +12,11 @@ from typing import Any
 from langchain_core.documents import Document
 from pydantic_core import to_jsonable_python
 
-from kg_retrievers.core.documents import result_answers, tell_result
+from kg_retrievers.core.documents import result_answers, tell_reader, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.drawing import Drawing, draw
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import as_data, facts_of, one_line, readable, words_of_documents
 from kg_retrievers.index import GraphIndex, LinkedEntity, linker_of
@@ -106,16 +106,6 @@ def relation_lines(metadata: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-#: Who read a question, by the `source` of a pattern or a query.
-SOURCES = {
-    "examples": "as the nearest example",
-    "question-forms": "by its form",
-    "zero-shot": "by its entities and words",
-    "chosen": "as a language model chose among readings",
-    "llm": "by a language model",
-}
-
-
 def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
     """Return how a question was read: the pattern, the relation path or the query. Empty if it was not read."""
     details, lines = metadata["details"], list[str]()
@@ -179,7 +169,7 @@ def path_line(path: Sequence[Sequence[str]]) -> str:
 
 
 def _read(source: str | None) -> list[str]:
-    return [f"(read {SOURCES.get(source, f'by {source}')})"] if source else []
+    return [f"({tell_reader(source)})"] if source else []
 
 
 #: The most lines of one section of the text. The data have all.
@@ -289,6 +279,7 @@ class Explanation:
         return shown_as_html(self.text, self.draw())
 
 
+@named_arguments
 def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Explanation:
     """Return the chain from the words of a question to a Document's content.
 

@@ -25,6 +25,7 @@ from kg_retrievers.algorithms.chains import shortest_chains
 from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
 from kg_retrievers.core.stages import MAX_K, STAGE_EVENT
 from kg_retrievers.drawing import Drawing
+from kg_retrievers.errors import named_arguments
 from kg_retrievers.explanation.explain import shown_as_html
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.operations import MAX_CHAIN
@@ -313,6 +314,7 @@ class WhyNot:
         return shown_as_html(self.text, self.draw())
 
 
+@named_arguments
 def why_not(
     retriever: BaseKGRetriever, question: str, entity: str, *, max_seconds: float = MAX_SECONDS, **inputs: Any
 ) -> WhyNot:

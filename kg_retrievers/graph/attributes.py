@@ -15,12 +15,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from math import isfinite
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, Unpack, get_args
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
+from kg_retrievers.errors import Hints, InvalidArgumentError, did_you_mean, first_of, listed
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Scalar, literal_value, short
 from kg_retrievers.graph.values import Comparison, holds, read_typed_value
@@ -33,6 +34,9 @@ SOURCE = "source"
 
 #: The attributes that say when a fact begins and ceases to hold, by default.
 VALIDITY = VALID_FROM, VALID_TO = "valid_from", "valid_to"
+
+#: The next step if no fact has attributes.
+_NO_ATTRIBUTES = "Leave it out, or give facts attributes: further columns of a table, or keys of a JSON row."
 
 #: The condition on an attribute: a value, several values of which it is one, None for a fact without it, or
 #: comparisons.
@@ -224,7 +228,7 @@ class AttributeSets:
             validity: The names of the two attributes that give the validity.
 
         Raises:
-            InvalidArgumentError: If no fact has such an attribute, or nothing can be compared so.
+            InvalidArgumentError: If no fact has such an attribute, no set satisfies all, or nothing can be compared so.
         """
         found = np.ones(len(self.texts) + 1, np.bool_)
         for one in conditions(self.names, where, as_of, validity):
@@ -233,6 +237,8 @@ class AttributeSets:
             for id, value in self.values(one.name).items():
                 of_name[id] = any(map(passes, value)) if isinstance(value, list) else passes(value)
             found &= of_name
+        if not found.any():
+            raise no_fact_left({name: self.values(name).values() for name in where})
         return found
 
 
@@ -294,10 +300,18 @@ def satisfies(attributes: Mapping[str, AttributeValue], wanted: Iterable[Attribu
     return all(_holds(one, attributes[one.name]) if one.name in attributes else one.absent for one in wanted)
 
 
-def no_fact_left() -> InvalidArgumentError:
-    """Return the error of a view without facts."""
+def no_fact_left(values: Mapping[str, Iterable[AttributeValue]] | None = None) -> InvalidArgumentError:
+    """Return the error of a view without facts.
+
+    Args:
+        values: The values that the graph has of the attributes in the conditions, if they are known.
+    """
+    told = ""
+    for name, found in (values or {}).items():
+        single = chain.from_iterable(one if isinstance(one, list) else [one] for one in found)
+        told += f" {name!r} has the values {first_of(sorted({*map(repr, single)}), 10)}."
     return InvalidArgumentError(
-        "view: no fact satisfies these conditions.",
+        f"view: no fact satisfies these conditions.{told}",
         hint_python="See `graph.attribute_names`, and `graph.attributes(triple)` for those of a fact.",
         hint_shell="`info` shows the attributes.",
     )
@@ -316,27 +330,30 @@ def _checked_validity(validity: tuple[str, str], names: Sequence[str]) -> tuple[
         raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
     is_default = tuple(validity) == VALIDITY
     if is_default and not {*VALIDITY} & {*names}:
-        raise InvalidArgumentError(
-            f"view: as_of reads the attributes {VALID_FROM!r} and {VALID_TO!r}, but no fact has them. "
-            f"Attributes: {listed(names) or 'none'}.",
+        raise _lacking(
+            f"as_of reads the attributes {VALID_FROM!r} and {VALID_TO!r}, but no fact has them.",
+            names,
             hint_python='Name those of your graph: validity=("since", "until").',
             hint_shell="Name those of your graph: --validity since until.",
         )
     for name in validity:
         if not (is_default and (VALID_FROM in names or VALID_TO in names)):
-            _check_name(name, names)
+            _check_name(name, names, "validity: ")
     return validity
 
 
-def _check_name(name: str, names: Sequence[str]) -> None:
+def _check_name(name: str, names: Sequence[str], argument: str = "") -> None:
     if name not in names:
         near = did_you_mean(str(name), names)
-        raise InvalidArgumentError(
-            f"view: no fact has the attribute {name!r}{f'; {near}' if near else '.'} "
-            f"Attributes: {listed(names) or 'none'}.",
-            hint_python="See `graph.attribute_names`.",
-            hint_shell="`info` lists them.",
-        )
+        message = f"{argument}no fact has the attribute {name!r}{f'; {near}' if near else '.'}"
+        raise _lacking(message, names, hint_python="See `graph.attribute_names`.", hint_shell="`info` lists them.")
+
+
+def _lacking(message: str, names: Sequence[str], **hints: Unpack[Hints]) -> InvalidArgumentError:
+    """Return the error of a view that asks for attributes that no fact has."""
+    if not names:
+        hints = {"hint_python": _NO_ATTRIBUTES, "hint_shell": _NO_ATTRIBUTES}
+    return InvalidArgumentError(f"view: {message} Attributes: {listed(names) or 'none'}.", **hints)
 
 
 def _condition(name: str, wanted: Wanted) -> AttributeCondition:

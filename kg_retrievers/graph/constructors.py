@@ -30,6 +30,7 @@ from kg_retrievers.graph.readers.text_files import Attributes, FileOptions, OnEr
 PAGE_SIZE = 10_000
 
 
+@named_arguments
 class GraphConstructors(Immutable):
     """Make a graph of whatever holds one.
 
@@ -47,7 +48,6 @@ class GraphConstructors(Immutable):
         """Make one graph of those of several files."""
 
     @classmethod
-    @named_arguments
     def from_triples(
         cls,
         triples: Iterable[Sequence[str]],
@@ -79,7 +79,6 @@ class GraphConstructors(Immutable):
         return cls._from_builder(builder, text_relations)
 
     @classmethod
-    @named_arguments
     def from_file(
         cls,
         path: GraphPaths,

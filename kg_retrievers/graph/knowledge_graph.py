@@ -14,7 +14,7 @@ from typing import Any, Self, Unpack
 import networkx as nx
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed, named_arguments
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples
 from kg_retrievers.graph.attributes import SOURCE, VALIDITY, AttributeSets, AttributeValue, Where, sources_of
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
@@ -44,6 +44,7 @@ from kg_retrievers.graph.writers.texts import edge_key, edges_of, node_attribute
 TRIPLES_AT_ONCE = 256
 
 
+@named_arguments
 class KnowledgeGraph(GraphConstructors):
     """A directed multigraph of facts. A key identifies an entity. Labels, aliases and types describe it.
 
@@ -345,7 +346,7 @@ cannot hold with on_loss="drop".
         """Whether a triple `(head, relation, tail)` is a fact of the graph."""
         if not isinstance(triple, tuple) or len(triple) != 3 or not all(isinstance(text, str) for text in triple):
             return False
-        return next(self.triples(*triple), None) is not None
+        return len(self._triple_ids(triple)) > 0
 
     def __repr__(self) -> str:
         """Sizes only."""
@@ -357,16 +358,25 @@ cannot hold with on_loss="drop".
         """Yield the triples with the given head, relation and tail, by their ids.
 
         By default, it yields all of them.
+
+        Raises:
+            InvalidArgumentError: If a head or tail is a relation, or the name of an entity with another key.
         """
         ids = self._triple_ids((head, relation, tail))
+        for key in (head, tail) if not len(ids) else ():
+            if key is not None and (self.entities_named(key) or self.relations.find(key) >= 0):
+                self._id_of(key)  # raises if it is a name or a relation, and no key
         for first in range(0, len(ids), TRIPLES_AT_ONCE):
             for start, kind, end in self.edges[ids[first : first + TRIPLES_AT_ONCE]].tolist():
                 yield Triple(self.entities[start], self.relations[kind], self.entities[end])
 
     def _triple_ids(self, triple: Sequence[str | None]) -> Array:
         """Return the ids of the triples with the given parts, ascending."""
-        if len(triple) != 3:
-            raise InvalidArgumentError(f"KnowledgeGraph: wanted head, relation and tail, but got {tuple(triple)}.")
+        if not isinstance(triple, Sequence) or isinstance(triple, str) or len(triple) != 3:
+            raise InvalidArgumentError(
+                f"KnowledgeGraph: wanted a fact (head, relation, tail), but got {triple!r:.100}.",
+                hint_python="An entity has facts: graph.triples(head=key).",
+            )
         tables = (self.entities, self.relations, self.entities)
         wanted = [None if text is None else table.find(text) for text, table in zip(triple, tables, strict=True)]
         if -1 in wanted:
@@ -655,7 +665,11 @@ cannot hold with on_loss="drop".
     def _id_of(self, key: str) -> int:
         entity = self.entities.find(key)
         if entity < 0:
-            raise InvalidArgumentError(f"KnowledgeGraph: no entity with the key {key!r}. See `graph.entities`.")
+            named = self.entities_named(key)
+            hint = f"The key of {key!r} is {listed(named, 3)}." if named else "See `graph.entities`."
+            if self.relations.find(key) >= 0:
+                hint = f"It is a relation: relation={key!r}."
+            raise InvalidArgumentError(f"KnowledgeGraph: no entity with the key {key!r}. {hint}")
         return entity
 
     def _row(self, name: str, row: int) -> list[int]:

@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple, TypedDict, Unpack
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict, StrictBool
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from kg_retrievers.errors import PatternError
+from kg_retrievers.errors import PatternError, named_arguments
 from kg_retrievers.graph.operations import AROUND, CONFIG, Condition, Name, Operation, Written, raises_pattern_errors
 
 #: The most triples, absent triples, conditions and attributes of a pattern.
@@ -34,6 +34,7 @@ MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS, MAX_ATTRIBUTES = 256, 64, 64, 64
 MAX_ALONE = 8
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Known:
     """A node or relation of a pattern that is known by its text.
@@ -49,6 +50,7 @@ class Known:
     entity: str | None = None
 
 
+@named_arguments
 @dataclass(frozen=True)
 class Unknown:
     """A node or relation of a pattern that is to be found. Equal names are the same unknown.

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, bind_arguments
 
 #: The beginnings of pydantic's demands.
 _SHOULD = re.compile(r"\w+ should ")
@@ -101,11 +101,11 @@ def checked_dataclass(kind: type[T]) -> type[T]:
 
     @wraps(construct)
     def construct_checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        values = parameters.bind(*args, **kwargs).arguments
+        who = getattr(kind, "who", kind.__name__)
+        values = bind_arguments(who, parameters, args, kwargs)
         try:
             construct(self, **values)
         except ValidationError as error:
-            who = getattr(kind, "who", kind.__name__)
             problem = error.errors()[0]
             told = reasons(error) if problem["loc"] else problem["msg"].removeprefix("Value error, ")
             raise InvalidArgumentError(f"{who}: {told}") from None

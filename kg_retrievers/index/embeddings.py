@@ -28,7 +28,7 @@ from safetensors import SafetensorError, safe_open
 
 from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.deadline import call_foreign
-from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError, named_arguments
 from kg_retrievers.file_writing import raise_write_errors, write_error
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock, Recent
@@ -341,6 +341,7 @@ class ArrayEmbeddings(Embeddings, ABC):
         return self.embed_documents([text])[0]
 
 
+@named_arguments
 class HashedEmbeddings(ArrayEmbeddings):
     """Embed texts as hashed words and character n-grams.
 
@@ -487,6 +488,7 @@ def _untrusted(model: str) -> InvalidArgumentError:
     )
 
 
+@named_arguments
 def local_embeddings(
     model: str | Path = "sentence-transformers/all-MiniLM-L6-v2", *, trust_remote_code: bool = False
 ) -> Embeddings:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
 from itertools import chain
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -111,6 +112,7 @@ class IndexUpdate:
     embedded: int
 
 
+@named_arguments
 class GraphIndex(Immutable):
     """Finds the parts of a graph that a text may mean. Safe to share between threads.
 
@@ -163,7 +165,6 @@ class GraphIndex(Immutable):
         self.truncated = self.narrowed = False
 
     @classmethod
-    @named_arguments
     def build(
         cls,
         graph: KnowledgeGraph,
@@ -220,7 +221,6 @@ class GraphIndex(Immutable):
         return cls(graph, embeddings, dimension, make_searches(columns))
 
     @classmethod
-    @named_arguments
     def open(
         cls, path: str | Path, embeddings: Embeddings | None = None, *, graph: KnowledgeGraph | None = None
     ) -> GraphIndex:
@@ -238,6 +238,9 @@ class GraphIndex(Immutable):
             StaleIndexError: If the graph or the embeddings are others than at build.
         """
         embeddings = default_embeddings() if embeddings is None else embeddings
+        if not isinstance(path, str | PathLike):
+            got = f"{path!r:.100} and {embeddings!r:.100}"
+            raise InvalidArgumentError(f"GraphIndex.open: wanted a folder, then embeddings, but got {got}.")
         wanted = ["index"] if graph else ["index", "graph"]
         parts = open_parts(path, wanted, IndexLoadError)
         columns, meta = parts["index"].columns, parts["index"].meta
@@ -277,7 +280,6 @@ class GraphIndex(Immutable):
         return GraphIndex, (self.graph, self.embeddings, self.dimension, self._all_searches())
 
     @classmethod
-    @named_arguments
     def connect(
         cls,
         reader: PartReader | Any,
@@ -360,7 +362,7 @@ class GraphIndex(Immutable):
         """
         cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
         embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
-        if not is_saved(Path(path)):
+        if not isinstance(path, str | PathLike) or not is_saved(Path(path)):
             cls.open(path, embeddings)  # raises its errors before the folder is made and locked
         with FolderWriter(path) as writer:
             index = cls.open(path, embeddings)

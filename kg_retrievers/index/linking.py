@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
@@ -88,6 +88,7 @@ class EntityLinker:
         [('spike jonze', 'case'), ('Her', 'exact')]
     """
 
+    @named_arguments
     def __init__(self, index: GraphIndex) -> None:
         """Make nothing yet: the table of names is made when it is first needed."""
         self.index = index

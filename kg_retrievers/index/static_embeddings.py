@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import NGRAM_SIZES, UNKNOWN, ArrayEmbeddings, sums_of_rows, token_table, words
 
@@ -26,6 +26,7 @@ LETTER_AXES = 256
 BATCH = 1024
 
 
+@named_arguments
 class StaticEmbeddings(ArrayEmbeddings):
     """Embed a text by its tokens and its hashed character n-grams.
 
@@ -79,6 +80,7 @@ class StaticEmbeddings(ArrayEmbeddings):
         return vectors
 
 
+@named_arguments
 def default_embeddings() -> StaticEmbeddings:
     """Return the embeddings that the shell, the README and the docs use: `StaticEmbeddings()`.
 

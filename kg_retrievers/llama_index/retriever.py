@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Self
 
 from langchain_core.documents import Document
@@ -23,12 +24,13 @@ from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, RefusalError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, RefusalError, check_known, named_arguments
 from kg_retrievers.graph.verbalize import as_data, as_data_lines
 from kg_retrievers.llama_index.prompts import to_llama_index
 from kg_retrievers.questions.follow_up import FollowUpReader, OpenFollowUp
 
 
+@named_arguments
 def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetriever:
     """Return a LlamaIndex retriever with the evidence of `retriever`.
 
@@ -181,6 +183,8 @@ class RefusingQueryEngine(RetrieverQueryEngine):
     @classmethod
     def from_args(cls, retriever: BaseRetriever, *, streaming: bool = False, **options: Any) -> Self:  # type: ignore[override]
         """Build the engine as LlamaIndex does, of the same options."""
+        known = signature(super().from_args).parameters.keys() - {"retriever", "kwargs"}
+        check_known("as_query_engine", options, sorted(known))
         engine: Any = super().from_args(retriever, streaming=streaming, **options)
         engine.streaming = streaming
         built: Self = engine

@@ -8,7 +8,10 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from llama_index.core.tools import FunctionTool
 
+from kg_retrievers.errors import named_arguments
 
+
+@named_arguments
 def as_llama_index_tools(tools: Sequence[BaseTool]) -> list[FunctionTool]:
     r"""Return tools for LlamaIndex's agents with the same names, arguments and messages.
 

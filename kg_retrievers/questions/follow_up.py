@@ -26,6 +26,7 @@ from kg_retrievers.errors import (
     LowConfidenceError,
     RefusalError,
     first_of,
+    named_arguments,
 )
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.kinds import kind_names
@@ -208,6 +209,7 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
         ('when was Her released?', 'Where was Spike Jonze born?')
     """
 
+    @named_arguments
     def __init__(
         self,
         index: GraphIndex,

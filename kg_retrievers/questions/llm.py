@@ -23,6 +23,7 @@ from kg_retrievers.errors import (
     PatternError,
     PatternParseError,
     SearchBudgetError,
+    named_arguments,
 )
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, readable
 from kg_retrievers.graph.verbalize import as_data
@@ -193,6 +194,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
 
     calls_model = True
 
+    @named_arguments
     def __init__(
         self,
         llm: BaseLanguageModel[Any],

@@ -27,6 +27,7 @@ from kg_retrievers.errors import (
     RefusalError,
     ReplyError,
     SearchBudgetError,
+    named_arguments,
 )
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
@@ -139,6 +140,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         [[{'known': 'Her', 'entity': 'Her'}, 'directed_by', {'unknown': 'entity 1'}]]
     """
 
+    @named_arguments
     def __init__(
         self,
         index: GraphIndex,

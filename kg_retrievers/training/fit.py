@@ -20,7 +20,7 @@ import numpy as np
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question, check_questions
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, check_known
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.question_keys import tell_unmatched
@@ -63,10 +63,7 @@ def takes_presets(
             preset: Any = given.get("preset")
             if preset is None:
                 return train(*args, **given)
-            if preset not in presets:
-                raise InvalidArgumentError(
-                    f"{train.__name__}: there is no preset {preset!r:.100}; it has {', '.join(presets)}."
-                )
+            check_known(train.__name__, [preset], presets, "preset")
             filled: Any = {**presets[preset], **given}
             return train(*args, **filled)
 
@@ -207,9 +204,7 @@ def check_arguments(
     """
     who = train.__name__
     known = {field.name for field in fields(config_class)} - {"dimension"}
-    if unknown := sorted(config.keys() - known):
-        there = sorted(known.union(signature(train).parameters) - {"config"})
-        raise InvalidArgumentError(f"{who}: there is no argument {unknown[0]!r}. There are: {there}.")
+    check_known(who, config, sorted(known.union(signature(train).parameters) - {"config"}))
     if not isinstance(index, GraphIndex):
         raise InvalidArgumentError(f"{who}: wanted a GraphIndex, but got {index!r:.100}.")
     check_questions(questions, who)

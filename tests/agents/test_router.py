@@ -209,7 +209,7 @@ def test_bad_arguments(retrievers: dict[str, BaseKGRetriever]) -> None:
     for given, arguments, message in wrong:
         with pytest.raises(InvalidArgumentError, match=message):
             build_router(given, **arguments)
-    with pytest.raises(InvalidArgumentError, match="unknown inputs"):
+    with pytest.raises(InvalidArgumentError, match="there is no input"):
         build_router({"a": one}).invoke({"question": QUESTION, "pattern": {}})
 
 

@@ -131,7 +131,7 @@ def test_ask_shows_the_query(run: Run, folder: Path) -> None:
         f"Query     {first}",
         *(f"          {line}" for line in more),
         '          $n0 = "Her"',
-        "          made from the entities and words of the question (no LLM, no examples)",
+        "          read by its entities and words",
         "",
         f"Evidence 1: confidence {floor(100 * metadata['confidence']) / 100:.2f}, score 1.000, 1 triple",
         " #  head  relation     tail",

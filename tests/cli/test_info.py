@@ -94,7 +94,7 @@ def test_many_relations_and_types_are_cut_short(run: Run, folder: Path) -> None:
 def test_a_saved_folder_takes_no_options_for_reading(run: Run, rich: str) -> None:
     for command in (["info", rich], ["ask", rich, "Who directed Her?"]):
         told = mistake(run(*command, "--read", "text_relations=P57", "--read", "encoding=utf-8"))
-        assert "rich is a folder. Leave out what says how to read a file: text_relations, encoding." in told
+        assert "rich holds a graph that was read already, but got --read text_relations, --read encoding. Leave" in told
 
 
 def test_verify_reads_every_column(run: Run, folder: Path) -> None:

@@ -89,8 +89,8 @@ def test_options_for_tables_and_attributes(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["films.csv", "--read", "languages=en"], "films.csv is csv, whose reader has no argument 'languages'"),
-        (["films.csv", "--read", "limits.lines=3"], "no limit 'lines'. There are: unpacked_bytes, line_bytes, "),
+        (["films.csv", "--read", "languages=en"], "--read languages is for RDF, but films.csv is csv. Leave it out."),
+        (["films.csv", "--read", "limits.lines=3"], "there is no limit 'lines'; did you mean 'line_bytes'?"),
     ],
 )
 def test_an_option_for_another_format_is_refused(run: Run, argv: list[str], told: str) -> None:

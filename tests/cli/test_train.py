@@ -256,7 +256,7 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--questions", "metaqa", "--format", "metaqa", "--split", "test"], "here; there is: dev, train."),
         (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
         (["--validation", "foreign.jsonl"], "there is nothing to validate with"),
-        (["--field", "hopz=3"], "train_triple_scorer: there is no argument 'hopz'. There are: "),
+        (["--field", "hopz=3"], "train_triple_scorer: there is no argument 'hopz'; did you mean 'hops'?"),
         (["--field", "dimension=3"], "--field: dimension comes from other options"),
         (["--field", "hops=few"], "hops must be a valid integer, but got 'few'"),
         (["--graph", "none.csv"], "none.csv: there is no such file"),

@@ -25,7 +25,9 @@ def test_a_preset_sets_its_fields_and_a_field_that_is_given_wins() -> None:
 
 
 def test_a_preset_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"PresetRetriever: there is no preset 'papers'; it has paper\."):
+    with pytest.raises(
+        InvalidArgumentError, match=r"PresetRetriever: there is no preset 'papers'; did you mean 'paper'"
+    ):
         PresetRetriever.from_index(INDEX, preset="papers")  # type: ignore[typeddict-item]
-    with pytest.raises(InvalidArgumentError, match=r"no preset 'paper'; it has none; leave it out"):
+    with pytest.raises(InvalidArgumentError, match=r"no preset 'paper'; it takes none\."):
         NeighborhoodRetriever.from_index(INDEX, preset="paper")

@@ -198,7 +198,7 @@ def test_other_errors_are_no_refusals(ask: Callable[..., list[Document]]) -> Non
 @pytest.mark.parametrize(
     ("inputs", "error", "words"),
     [
-        ({"zz": 1}, InvalidArgumentError, r"Toy: there is no argument 'zz'; invoke takes \['answers'"),
+        ({"zz": 1}, InvalidArgumentError, "Toy: there is no argument 'zz'; it takes k, seed_entities, min_confidence"),
         ({"numbr": 1}, InvalidArgumentError, "Toy: there is no argument 'numbr'; did you mean 'number'?"),
         ({"k": 0}, InvalidArgumentError, "Toy: k must be greater than or equal to 1, but got 0"),
         ({"k": True}, InvalidArgumentError, "Toy: k must be a valid integer, but got True"),

@@ -535,7 +535,7 @@ def test_a_failure_says_what_is_known() -> None:
 def test_runs_that_cannot_be_compared() -> None:
     one, two = (evaluate(scripted(SCRIPT), [question], method=question.text) for question in (HER, SPIRITED))
     for reports, told in (
-        ([], "got no reports"),
+        ([], "wanted a list of one Report or more, but got"),
         ([one, one], "do not tell the runs apart"),
         ([one, two], "was asked 1 questions and Who made Spirited Away? 1, not the same ones"),
         ([one, replace(one, method="half", records=())], "Let both finish"),

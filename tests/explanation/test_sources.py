@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kg_retrievers.cli.show import PATTERN_SOURCES
-from kg_retrievers.explanation.explain import SOURCES
+from kg_retrievers.core.documents import SOURCES
 from kg_retrievers.questions.carried_out import READERS
 
 
 def test_each_reader_is_told_in_words() -> None:
-    assert {*SOURCES} == {*PATTERN_SOURCES} == READERS | {"llm"}
+    assert {*SOURCES} == READERS | {"llm"}

@@ -22,7 +22,7 @@ from kg_retrievers.database.sparql.terms import Blank, Solutions, Term, is_senda
 from kg_retrievers.database.sparql.tokens import refusal
 from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
 from kg_retrievers.database.values import Relationship, Rows
-from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError
+from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.attributes import SOURCE, VALIDITY, Where
 from kg_retrievers.graph.building import Reading
@@ -123,6 +123,7 @@ MAX_DIGITS = 100
 READING_TIMEOUT, SCHEMA_TIMEOUT = MAX_TIMEOUT, 600.0
 
 
+@named_arguments
 class SparqlExecutor(Executor):
     """Runs SELECT at a SPARQL endpoint, and reads parts of the graph behind it.
 

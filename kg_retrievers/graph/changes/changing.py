@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
+from kg_retrievers.errors import InvalidArgumentError, check_known, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
 from kg_retrievers.graph.attributes import SOURCE, no_fact_left
 from kg_retrievers.graph.building import Pairs, Reading, attribute_columns
@@ -76,6 +76,7 @@ def change_graph(graph: KnowledgeGraph, **changes: Unpack[Changes]) -> GraphChan
     Raises:
         InvalidArgumentError: As `KnowledgeGraph.with_changes`.
     """
+    check_known("KnowledgeGraph.with_changes", changes, Changes.__annotations__)
     added = changes.get("added", ())
     said = Said(changes.get("labels") or {}, changes.get("aliases") or {}, changes.get("types") or {})
     if not isinstance(added, type(graph)):

@@ -6,10 +6,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, first_of, listed
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
@@ -148,8 +149,10 @@ def _files_in(folder: Path, options: FileOptions) -> list[Path]:
 
 
 def _is_neo4j(path: Path, options: FileOptions) -> bool:
-    _, _, first = open_table(path, "csv", options, 2)
-    return bool(first) and is_neo4j_header(first[0].cells)
+    with suppress(GraphLoadError):  # the reader raises it, which knows all files
+        _, _, first = open_table(path, "csv", options, 2)
+        return bool(first) and is_neo4j_header(first[0].cells)
+    return False
 
 
 def csv_files(folder: Path) -> Sequence[Path]:
@@ -305,8 +308,19 @@ def read_graph_files(
         _add_entities(entities, options, read[0])
     for path in files:
         if path not in rdf:
-            read.append(read_graph_rows(path, entities=None if read else entities, format=format, **options))
+            try:
+                read.append(read_graph_rows(path, entities=None if read else entities, format=format, **options))
+            except GraphLoadError as error:
+                _tell_others(error, [str(file) for file in files if file != path])
+                raise
     return read
+
+
+def _tell_others(error: GraphLoadError, others: Sequence[str]) -> None:
+    """Say how to leave out one of several files."""
+    if others:
+        error.hint_python += f" If it is no part of the graph, name the others: {listed(others, 3)}."
+        error.hint_shell += f" If it is no part of the graph, name the others: {first_of(others, 3, ' --also ')}"
 
 
 def _check_has_facts(builder: GraphBuilder, path: Path) -> None:

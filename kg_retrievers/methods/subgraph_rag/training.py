@@ -16,7 +16,7 @@ from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.errors import MissingExtraError, named_arguments
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import GraphIndex
@@ -241,6 +241,7 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+@named_arguments
 @fit.takes_presets(TRAINING)
 def train_triple_scorer(
     index: GraphIndex,

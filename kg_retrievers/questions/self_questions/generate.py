@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.questions.self_questions.shapes import Names, Shape, ShapeDrawer
 from kg_retrievers.questions.self_questions.wording import QuestionWriter
@@ -19,6 +19,7 @@ IDLE_ROUNDS = 20
 _WHO = "generate_questions"
 
 
+@named_arguments
 def generate_questions(
     graph: KnowledgeGraph, count: int = 1000, *, seed: int = 0, max_hops: int = MAX_HOPS
 ) -> list[Question]:

@@ -108,7 +108,7 @@ def test_a_reasoner_goes_on(
         ({"max_hops": 0}, "train_graph_reasoner: max_hops must be greater than or equal to 1, but got 0"),
         ({"max_nodes": 0}, "train_graph_reasoner: max_nodes must be greater than or equal to 1, but got 0"),
         ({"max_nodes": None}, "train_graph_reasoner: max_nodes must be a valid integer, but got None"),
-        ({"hidden": 4}, r"train_graph_reasoner: there is no argument 'hidden'\. There are: \[.*'width'"),
+        ({"hidden": 4}, r"train_graph_reasoner: there is no argument 'hidden'; it takes .*, width\."),
         ({"dimension": 4}, "train_graph_reasoner: there is no argument 'dimension'"),
     ],
     ids=str,

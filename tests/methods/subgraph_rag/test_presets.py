@@ -44,7 +44,9 @@ def test_a_training_with_the_preset(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_preset_that_there_is_not() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^train_triple_scorer: there is no preset 'article'; it has paper"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"^train_triple_scorer: there is no preset 'article'; it takes paper"
+    ):
         trained(preset="article")
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kg_retrievers.datasets import GraphQuestion, Question
+from kg_retrievers.errors import named_arguments
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.verbalize import LONE_ENTITIES, facts_of, lone_entities_of
@@ -99,6 +100,7 @@ def graph_of(documents: Sequence[Document]) -> tuple[tuple[Triple, ...], dict[st
     return triples, labels, tuple(key for key in lone_entities_of(documents) if key not in held)
 
 
+@named_arguments
 def graph_prompt_examples(
     retriever: Runnable[str, list[Document]], questions: Iterable[Question], *, label: Callable[[str], str] = str
 ) -> list[GraphPromptExample]:

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError, named_arguments
 from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 
@@ -52,6 +52,7 @@ class CausalLM:
         InvalidArgumentError: If the tokenizer has no token that ends a text.
     """
 
+    @named_arguments
     def __init__(self, model: Any, tokenizer: Any, *, name: str, revision: str | None = None) -> None:
         """Freeze the model and take its fingerprint."""
         if tokenizer.eos_token_id is None:

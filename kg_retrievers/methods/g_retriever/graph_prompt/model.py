@@ -25,7 +25,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
-from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError, named_arguments
 from kg_retrievers.index import embedding_name
 from kg_retrievers.index.graph_search import SAME_VECTOR
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
@@ -64,6 +64,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             "raise", a Document holds no evidence, or the language model has no room for the question.
     """
 
+    @named_arguments
     def __init__(
         self,
         network: GraphPromptNetwork,

@@ -18,7 +18,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, named_arguments
 from kg_retrievers.index.embeddings import embed
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
@@ -65,6 +65,7 @@ class GraphPromptTraining:
         return self.trained / self.weights
 
 
+@named_arguments
 def train_graph_prompt(
     llm: str | Path | CausalLM,
     embeddings: Embeddings,
