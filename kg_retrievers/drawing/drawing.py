@@ -6,8 +6,10 @@ Every text is data: it is escaped as each format wants it, and nodes are called 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -86,17 +88,15 @@ class Drawing:
         return graph
 
     def _repr_html_(self) -> str:
-        return f'<div style="overflow:auto">{self.to_svg(namespace="")}</div>'
+        """Return the picture as an image: notebooks that are not trusted yet show no SVG within HTML."""
+        data = b64encode(self.to_svg().encode()).decode()
+        return f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{data}">'
 
-    def to_svg(self, *, namespace: str = "http://www.w3.org/2000/svg") -> str:
-        """Return one SVG that needs nothing else: no script, no style sheet, no address.
-
-        Args:
-            namespace: The XML namespace, which a file must name. Inside HTML it may be left out, as "".
-        """
+    def to_svg(self) -> str:
+        """Return one SVG that needs nothing else: no script, no style sheet, no address."""
         below = [(COLORS[role][1], f"■ {role}") for role in self._marks()]
         below += [(INK, self._notice)] if self._notice else []
-        return svg_picture(*self.boxes(), self.ends(), below, repr(self), namespace)
+        return svg_picture(*self.boxes(), self.ends(), below, repr(self))
 
     def _role(self, key: str) -> Role:
         return "answer" if key in self.answers else "known" if key in self.known else "other"

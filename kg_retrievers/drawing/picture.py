@@ -156,7 +156,6 @@ def svg_picture(
     ends: Sequence[tuple[int, int]],
     below: Sequence[tuple[str, str]],
     name: str,
-    namespace: str,
 ) -> str:
     """Return a picture as SVG.
 
@@ -166,7 +165,6 @@ def svg_picture(
         ends: For each fact the positions of its head and its tail.
         below: The colour and the text of each line below.
         name: The name of the picture.
-        namespace: The XML namespace, which a file must name. Inside HTML it may be left out, as "".
     """
     boxes = [*entities, *relations]
     sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
@@ -175,9 +173,8 @@ def svg_picture(
     centres = centres - corners.min(0) + MARGIN
     width, height = np.ceil(np.ptp(corners, 0) + 2 * MARGIN).astype(int).tolist()
     width, whole_height = max(width, _LEAST_WIDTH), height + _LINE_HEIGHT * len(below)
-    named = f' xmlns="{namespace}"' if namespace else ""
     parts = [
-        f'<svg{named} role="img" aria-label="{escape(name)}" width="{width}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(name)}" width="{width}" '
         f'height="{whole_height}" font-family="sans-serif" font-size="{FONT}">',
         f'<rect width="{width}" height="{whole_height}" rx="8" fill="{PAPER}"/>',
     ]

@@ -167,7 +167,7 @@ def test_tools_llama_index_and_pictures(retriever: SimGRAGRetriever, question: s
     assert document.page_content in bridge.as_tool().call(question).content
     picture = draw(document)
     assert ("no triples" in picture.to_mermaid()) is (question in EMPTY)
-    assert "<svg" in picture._repr_html_()
+    assert "<svg" in picture.to_svg()
     told = KnowledgeGraphMiddleware(retriever).prompt.format(evidence=show_evidence([document], "numbered").text)
     assert document.page_content.split("\n")[0] in told
 

@@ -37,8 +37,7 @@ def test_each_thing_shows_itself() -> None:
     process = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
     shown = json.loads(process.stdout.splitlines()[-1])
     html = shown["drawing"]["text/html"]
-    assert "<svg" in html
-    assert "directed by" in html
+    assert html.startswith("<img ")
     for name, words in {
         "report": ("hit", "95 %"),
         "schema": ("directed_by", "171 entities, 326 triples"),
