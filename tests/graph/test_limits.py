@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.hostile_files import outcome
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.readers.opening import Limits, open_bytes
@@ -197,3 +198,46 @@ def test_pipes_and_sockets_are_refused(tmp_path: Path) -> None:
         for name in ("pipe.tsv", "link.tsv", "socket.tsv"):
             with pytest.raises(GraphLoadError, match="device, a pipe or a socket"):
                 open_bytes(tmp_path / name, Limits())
+
+
+# --- what takes more memory than its size -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tail.parquet", "list.parquet", "delta.parquet", "tail.arrow", "view.arrow"])
+def test_one_text_for_many_rows_takes_bounded_memory(tmp_path: Path, name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import ipc, parquet
+
+    count, text = 2_000, "x" * 1_000_000
+    short, shared = ["a"] * count, pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([text]))
+    columns = {"head": short, "relation": short, "tail": shared}
+    if name == "list.parquet":
+        listed = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), shared)
+        columns = {"head": ["a"], "relation": ["a"], "tail": ["a"], "note": listed}
+    if name == "delta.parquet":
+        columns = {"head": ["a"] * 300, "relation": ["a"] * 300, "tail": [text] * 300}
+    if name == "view.arrow":
+        view, data = pa.array([text]).cast(pa.string_view()).buffers()[1:]
+        views = [None, pa.py_buffer(view.to_pybytes() * count), data]
+        columns["tail"] = pa.Array.from_buffers(pa.string_view(), count, views)
+    table, path = pa.table(columns), tmp_path / name
+    encoding = {"use_dictionary": False, "column_encoding": {"tail": "DELTA_BYTE_ARRAY"}} if "delta" in name else {}
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, compression="zstd", store_schema=False, **encoding)
+    else:
+        with ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    found = outcome(path)
+    assert (found["error"], found["failed"]) == ("GraphLoadError", False), found
+    with pytest.raises(GraphLoadError, match=r"becomes more than .* bytes.*limits=Limits\(unpacked_bytes="):
+        KnowledgeGraph.from_file(path, limits=Limits(unpacked_bytes=32 << 20))
+
+
+def test_values_of_arrow_that_stand_for_many_rows_are_refused(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    tail = pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array(["t"]))
+    table = pa.table({"head": ["a"], "relation": ["r"], "tail": tail})
+    with pa.ipc.new_file(tmp_path / "kb.arrow", table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(GraphLoadError, match=r"a column has the type run_end_encoded.*Write it as texts"):
+        KnowledgeGraph.from_file(tmp_path / "kb.arrow")

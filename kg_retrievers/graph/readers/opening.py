@@ -36,7 +36,8 @@ class Limits:
     """The most that a file may hold. A file that exceeds a limit is refused, and the error names the limit.
 
     Args:
-        unpacked_bytes: Bytes that a compressed file becomes; None allows 50 times its size, and always 128 MiB.
+        unpacked_bytes: Bytes that a compressed file, or the rows of Parquet or Arrow, become; None allows 50 times the
+            size of the file, and always 128 MiB.
         line_bytes: Bytes of a line.
         document_bytes: Bytes of a document that is read as a whole: a JSON array or object, GraphML, GEXF.
         cell_length: Characters of one text: a cell, a literal, a value in JSON.
