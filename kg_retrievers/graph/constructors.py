@@ -142,7 +142,7 @@ class GraphConstructors(Immutable):
             attributes=attributes,
             on_error=on_error,
             encoding=encoding,
-            limits=limits or Limits(),
+            limits=(limits or Limits()).started(),
         )
         if len(read) == 1:
             return cls._from_builder(read[0], text_relations)
@@ -268,7 +268,7 @@ class GraphConstructors(Immutable):
             prefixes=dict(prefixes or {}),
             base_iri=base_iri,
             on_error=on_error,
-            limits=limits or Limits(),
+            limits=(limits or Limits()).started(),
         )
         about = FileOptions(limits=options.limits)
         if isinstance(source, str | Path | list | tuple):

@@ -8,14 +8,17 @@ import gzip
 import io
 import json
 import lzma
+import math
 import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from time import monotonic
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from pydantic import Field
 from typing_extensions import Buffer
@@ -42,6 +45,7 @@ class Limits:
         document_bytes: Bytes of a document that is read as a whole: a JSON array or object, GraphML, GEXF.
         cell_length: Characters of one text: a cell, a literal, a value in JSON.
         columns: Columns of a table.
+        max_seconds: Seconds of reading, before the graph is made of what was read.
 
     Raises:
         InvalidArgumentError: If a limit is below 1.
@@ -56,6 +60,23 @@ class Limits:
     document_bytes: int = Field(default=256 << 20, ge=1)
     cell_length: int = Field(default=1 << 20, ge=1)
     columns: int = Field(default=1_000, ge=1)
+    max_seconds: float = Field(default=3_600, gt=0)
+    _end: ClassVar[float] = math.inf
+
+    def started(self) -> Limits:
+        """Return the limits of a reading that begins now."""
+        begun = replace(self)
+        object.__setattr__(begun, "_end", monotonic() + self.max_seconds)
+        return begun
+
+    def check_time(self, path: str | Path) -> None:
+        """Check that the reading may go on. Every reader calls it for each piece of a file.
+
+        Raises:
+            GraphLoadError: If it took more than `max_seconds`.
+        """
+        if monotonic() > self._end:
+            raise limit_error(path, None, f"reading took more than {self.max_seconds:,} seconds", "max_seconds")
 
     def bytes_of(self, packed: int) -> int:
         """Return how many bytes a compressed file of `packed` bytes may become."""
@@ -75,8 +96,9 @@ def limit_error(path: str | Path, line: int | None, what: str, name: str, least:
         least: A value that would do, if it is known.
     """
     value = "N" if least is None else str(least)
+    threat = "running without end" if name == "max_seconds" else "filling the memory"
     return GraphLoadError(
-        f"{what}. The limit {name} keeps broken files from filling the memory.",
+        f"{what}. The limit {name} keeps broken files from {threat}.",
         path,
         line,
         hint_python=f"Raise it if the file is right: limits=Limits({name}={value}).",
@@ -143,6 +165,7 @@ class BoundedFile(io.RawIOBase):
         Raises:
             GraphLoadError: If a limit is exceeded.
         """
+        self._limits.check_time(self._path)
         view = memoryview(buffer).cast("B")
         read: Any = getattr(self._source, "read1", self._source.read)
         with read_errors(self._path):

@@ -58,7 +58,7 @@ class ArrowFile:
         check_regular(path)
         if packing := packing_of(path):
             raise GraphLoadError(f"is packed ({packing}), but such a table is packed within. Unpack it first.", path)
-        self._path, self._most = path, limits.bytes_of(path.stat().st_size)
+        self._path, self._limits, self._most = path, limits, limits.bytes_of(path.stat().st_size)
         self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
         with read_errors(path, *_ERRORS):
             if format == "parquet":
@@ -98,6 +98,7 @@ class ArrowFile:
         waiting, rows, size, before = list[Any](), 0, 0, 0
         for batch in self._parquet(columns) if self.kind == "Parquet" else self._ipc():
             read = batch.columns if columns is None else map(batch.column, columns)
+            self._limits.check_time(self._path)
             size += ROW_BYTES * batch.num_rows + sum(map(_decoded_bytes, read))
             self._check_size(size)
             waiting.append(batch)
