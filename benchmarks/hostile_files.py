@@ -95,11 +95,9 @@ def outcome(path: Path) -> dict[str, Any]:
     ended = subprocess.run(
         command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False, timeout=120
     )
-    found = (
-        json.loads(ended.stdout)
-        if ended.returncode == 0
-        else {"error": ended.stderr[-200:], "is_typed": False, "bytes": 0, "seconds": 0}
-    )
+    found: dict[str, Any] = {"error": ended.stderr[-200:], "is_typed": False, "bytes": 0, "seconds": 0.0}
+    if ended.returncode == 0:
+        found = json.loads(ended.stdout)
     allowed = max(UNPACKED, path.stat().st_size) + BEYOND
     return found | {"failed": not found["is_typed"] or found["bytes"] > allowed or found["seconds"] > SECONDS}
 

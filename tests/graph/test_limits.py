@@ -241,3 +241,55 @@ def test_values_of_arrow_that_stand_for_many_rows_are_refused(tmp_path: Path) ->
         file.write_table(table)
     with pytest.raises(GraphLoadError, match=r"a column has the type run_end_encoded.*Write it as texts"):
         KnowledgeGraph.from_file(tmp_path / "kb.arrow")
+
+
+# --- what takes more time than its size -------------------------------------------------------------------------------
+
+SMALL = {
+    "kb.tsv": b"a\tr\tb\n",
+    "kb.csv.bz2": bz2.compress(b"head,relation,tail\na,r,b\n"),
+    "kb.jsonl": b'{"head": "a", "relation": "r", "tail": "b"}\n',
+    "kb.json.gz": gzip.compress(b'[["a", "r", "b"]]'),
+    "kb.graphml": b'<graphml><graph edgedefault="directed"/></graphml>',
+    "kb.ttl": b"<x:a> <x:r> <x:b> .",
+    "kb.rdf": b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>",
+    "kb.jsonld": b'{"@id": "x:a", "x:r": {"@id": "x:b"}}',
+}
+
+
+@pytest.mark.parametrize("name", [*SMALL, "kb.parquet", "kb.arrow"])
+def test_a_reading_that_takes_too_long_ends(tmp_path: Path, name: str) -> None:
+    if name in SMALL:
+        write(tmp_path, name, SMALL[name])
+    else:
+        table = pytest.importorskip("pandas").DataFrame({"head": ["a"], "relation": ["r"], "tail": ["b"]})
+        (table.to_parquet if name.endswith("parquet") else table.to_feather)(tmp_path / name)
+    wanted = r"took more than 1e-09 seconds.*limits=Limits\(max_seconds=N\)"
+    with pytest.raises(GraphLoadError, match=wanted) as caught:
+        KnowledgeGraph.from_file(tmp_path / name, limits=Limits(max_seconds=1e-9))
+    assert "--read limits.max_seconds=N" in caught.value.on_shell
+
+
+@pytest.mark.parametrize("attribute", ["xmlns:a%d='http://a/%d'", "rdf:a%d='%d'"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("kb.rdf", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' %s/>"),
+        ("kb.graphml", "<graphml><graph edgedefault='directed' %s/></graphml>"),
+        ("kb.gexf", "<gexf %s/>"),
+    ],
+)
+def test_a_tag_of_many_attributes_is_refused(tmp_path: Path, name: str, content: str, attribute: str) -> None:
+    many = " ".join(attribute % (number, number) for number in range(1_001))
+    path = write(tmp_path, name, (content % many).encode())
+    with pytest.raises(GraphLoadError, match="a tag has more than 1,000 attributes or namespaces"):
+        KnowledgeGraph.from_file(path)
+
+
+def test_namespaces_count_in_all_open_tags(tmp_path: Path) -> None:
+    tags = (
+        "<a " + " ".join(f"xmlns:a{depth}x{number}='http://a/'" for number in range(300)) + ">" for depth in range(4)
+    )
+    path = write(tmp_path, "kb.rdf", "".join(tags).encode())
+    with pytest.raises(GraphLoadError, match="more than 1,000 attributes or namespaces"):
+        KnowledgeGraph.from_file(path)
