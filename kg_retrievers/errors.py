@@ -218,7 +218,8 @@ class FileFormatError(KGRetrieversError):
 
     def __init__(self, message: str, path: str | Path, line: int | None = None, **hints: Unpack[Hints]) -> None:
         """Put the place in front of the `message`, as compilers do: `path:line: message`."""
-        place = f"{path}:{line}" if line is not None else f"{path}"
+        shown = f"{path}".encode(errors="backslashreplace").decode()  # half a surrogate pair cannot be printed
+        place = f"{shown}:{line}" if line is not None else shown
         super().__init__(f"{place}: {message}", **hints)
         self.path = Path(path)
         self.line = line

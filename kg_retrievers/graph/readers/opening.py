@@ -10,7 +10,6 @@ import json
 import lzma
 import math
 import os
-import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from typing_extensions import Buffer
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.validation import checked_dataclass
+from kg_retrievers.paths import checked_path
 
 #: How many times its own size a compressed file may become if no limit is given. Text rarely exceeds 30. Deflate can
 #: reach 1,032.
@@ -246,20 +246,12 @@ def check_regular(path: Path) -> None:
     Raises:
         GraphLoadError: If there is no such file, or it is a folder, a device, a pipe or a socket.
     """
-    with read_errors(path):
-        try:
-            mode = path.stat().st_mode
-        except FileNotFoundError:
-            near = ", ".join(map(repr, _similar_names(path)))
-            did_you_mean = f" Did you mean: {near}?" if near else ""
-            raise GraphLoadError(f"there is no such file.{did_you_mean}", path) from None
-    if stat.S_ISDIR(mode):
+    if not checked_path(path, GraphLoadError).exists():
+        near = ", ".join(map(repr, _similar_names(path)))
+        did_you_mean = f" Did you mean: {near}?" if near else ""
+        raise GraphLoadError(f"there is no such file.{did_you_mean}", path)
+    if path.is_dir():
         raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
-    if not stat.S_ISREG(mode):
-        raise GraphLoadError(
-            "is a device, a pipe or a socket, which may have no end; wanted a regular file. Write it to a file first.",
-            path,
-        )
 
 
 def packing_of(path: Path) -> str:
