@@ -162,25 +162,43 @@ Returned = TypeVar("Returned")
 
 
 def named_arguments(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Let a method raise `InvalidArgumentError`, not TypeError, for a misspelt or missing argument."""
+    """Let a method raise errors of this package for a misspelt or missing argument, and for too little memory.
+
+    They are `InvalidArgumentError`, not TypeError, and `OutOfMemoryError`.
+    """
     form = signature(function)
 
     @wraps(function)
     def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        owner = args[0] if isinstance(args[0], type) else type(args[0])
+        who = owner.__name__ if function.__name__ == "__init__" else f"{owner.__name__}.{function.__name__}"
         try:
             form.bind(*args, **kwargs)
         except TypeError as error:
-            owner = args[0] if isinstance(args[0], type) else type(args[0])
-            who = owner.__name__ if function.__name__ == "__init__" else f"{owner.__name__}.{function.__name__}"
             known = list(form.parameters)[1:]
             strange = next((name for name in kwargs if name not in known), None)
             if strange is None:
                 raise InvalidArgumentError(f"{who}: {error}. It takes {', '.join(known)}.") from None
             hint = did_you_mean(strange, known) or f"it takes {', '.join(known)}."
             raise InvalidArgumentError(f"{who}: there is no argument {strange!r}; {hint}") from None
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except MemoryError as cause:
+            raise OutOfMemoryError(f"{who}: the system gives this process no more memory.", **_LESS) from cause
 
     return checked
+
+
+class OutOfMemoryError(KGRetrieversError):
+    """A graph or an index needs more memory than the process may take."""
+
+
+_LESS: Hints = {
+    "hint_python": 'Leave out texts that nobody asks for (attributes="drop", of RDF literals="drop"), index a part '
+    "(graph.view({...})), or keep the graph in a server (GraphIndex.connect(executor, embeddings)).",
+    "hint_shell": "Leave out texts that nobody asks for (--read attributes=drop, of RDF --read literals=drop), or keep "
+    "the graph in a server, and name its address in place of the file.",
+}
 
 
 class MissingExtraError(KGRetrieversError, ImportError):

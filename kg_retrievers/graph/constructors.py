@@ -149,6 +149,7 @@ class GraphConstructors(Immutable):
         return cls._joined([cls._from_builder(rows) for rows in read], text_relations)
 
     @classmethod
+    @named_arguments
     def from_frame(
         cls,
         frame: Any,
@@ -199,6 +200,7 @@ class GraphConstructors(Immutable):
         return cls._from_builder(rows, text_relations)
 
     @classmethod
+    @named_arguments
     def from_rdf(
         cls,
         source: str | Path | Any,

@@ -8,6 +8,8 @@ import gzip
 import lzma
 import os
 import socket
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -241,6 +243,48 @@ def test_values_of_arrow_that_stand_for_many_rows_are_refused(tmp_path: Path) ->
         file.write_table(table)
     with pytest.raises(GraphLoadError, match=r"a column has the type run_end_encoded.*Write it as texts"):
         KnowledgeGraph.from_file(tmp_path / "kb.arrow")
+
+
+#: Reads, indexes or runs a command with 30 MB more than the process has.
+IN_LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers.cli.shell import run
+from kg_retrievers.errors import OutOfMemoryError
+import numpy as np
+what, path = sys.argv[1:]
+graph = KnowledgeGraph.from_file(path) if what == "build" else KnowledgeGraph.from_triples([("a", "r", "b")])
+GraphIndex.build(KnowledgeGraph.from_triples([("a", "r", "b")]), HashedEmbeddings())
+np.ones((512, 512)) @ np.ones((512, 512))  # OpenBLAS takes its memory once, and ends the process if it gets none
+most = 30_000_000 + 4096 * int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+if what == "index":
+    sys.exit(run(["index", path, "--output", path + ".index", "--embeddings", "hashed"]))
+try:
+    GraphIndex.build(graph, HashedEmbeddings()) if what == "build" else KnowledgeGraph.from_file(path)
+except OutOfMemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the addresses of a process")
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("read", "KnowledgeGraph.from_file: the system gives this process no more memory. Leave out texts"),
+        ("build", "GraphIndex.build: the system gives this process no more memory. Leave out texts"),
+        ("index", "error: KnowledgeGraph.from_file: the system gives this process no more memory. Leave out texts"),
+    ],
+    ids=["read", "build", "index"],
+)
+def test_too_little_memory_is_a_typed_error(tmp_path: Path, what: str, words: str) -> None:
+    rows = "".join(f"entity number {number}\tr\tother entity {number}\n" for number in range(200_000))
+    path = write(tmp_path, "kb.tsv", rows.encode())
+    command = [sys.executable, "-c", IN_LITTLE_MEMORY, what, str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert words in ended.stdout + ended.stderr
+    assert (ended.stdout + ended.stderr).strip().count("\n") == 0
 
 
 # --- what takes more time than its size -------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
     try:
         yield
     except wrong as error:
-        if isinstance(error, GraphLoadError):
+        if isinstance(error, GraphLoadError | MemoryError):
             raise
         raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error
 
