@@ -165,8 +165,9 @@ _SEVERAL = ("Paths", "Sequence", "Iterable")
 
 
 def named_arguments(named: Named) -> Named:
-    """Let a function raise `InvalidArgumentError`, not TypeError, for a misspelt, missing or surplus argument.
+    """Let a function raise errors of this package for wrong arguments, and for too little memory.
 
+    They are `InvalidArgumentError`, not TypeError, for a misspelt, missing or surplus argument, and `OutOfMemoryError`.
     Of a class, it takes `__init__` and the public methods.
     """
     if isinstance(named, type):
@@ -181,12 +182,14 @@ def named_arguments(named: Named) -> Named:
     def checked_call(*args: Any, **kwargs: Any) -> Any:
         try:
             return named(*args, **kwargs)
-        except TypeError:
+        except (TypeError, MemoryError) as cause:
             form, who, given = signature(named), named.__name__, args
             if next(iter(form.parameters), "") in ("self", "cls"):
                 owner = args[0] if isinstance(args[0], type) else type(args[0])
                 who = owner.__name__ if who == "__init__" else f"{owner.__name__}.{who}"
                 form, given = form.replace(parameters=list(form.parameters.values())[1:]), args[1:]
+            if isinstance(cause, MemoryError):
+                raise OutOfMemoryError(f"{who}: the system gives this process no more memory.", **_LESS) from cause
             bind_arguments(who, form, given, kwargs)
             raise
 
@@ -240,6 +243,18 @@ def check_known(
         raise InvalidArgumentError(f"{who}: there is no {what} {strange!r:.100}; {hint}") from None
 
 
+class OutOfMemoryError(KGRetrieversError):
+    """A graph or an index needs more memory than the process may take."""
+
+
+_LESS: Hints = {
+    "hint_python": 'Leave out texts that nobody asks for (attributes="drop", of RDF literals="drop"), index a part '
+    "(graph.view({...})), or keep the graph in a server (GraphIndex.connect(executor, embeddings)).",
+    "hint_shell": "Leave out texts that nobody asks for (--read attributes=drop, of RDF --read literals=drop), or keep "
+    "the graph in a server, and name its address in place of the file.",
+}
+
+
 class MissingExtraError(KGRetrieversError, ImportError):
     """An optional package is needed and not installed."""
 
@@ -275,7 +290,8 @@ class FileFormatError(KGRetrieversError):
 
     def __init__(self, message: str, path: str | Path, line: int | None = None, **hints: Unpack[Hints]) -> None:
         """Put the place in front of the `message`, as compilers do: `path:line: message`."""
-        place = f"{path}:{line}" if line is not None else f"{path}"
+        shown = f"{path}".encode(errors="backslashreplace").decode()  # half a surrogate pair cannot be printed
+        place = f"{shown}:{line}" if line is not None else shown
         super().__init__(f"{place}: {message}", **hints)
         self.path = Path(path)
         self.line = line

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from kg_retrievers.errors import FileWriteError
+from kg_retrievers.paths import mode_of
 
 #: Errors of the system if a disk is full, or a user may write no more.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -28,6 +30,7 @@ _ADVICE: dict[int | None, str] = {
     **dict.fromkeys(FULL, "Make room, or name another file or folder."),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _MAY_NOT_WRITE),
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "Make its folder, or name another one."),
+    errno.ENXIO: "Start the program that reads from it first.",
     errno.EISDIR: "Name a file, not a folder.",
     errno.ENAMETOOLONG: "Give it a shorter name.",
     errno.EIO: "Check the disk and make room, or name another file or folder.",
@@ -110,8 +113,10 @@ def replace_file(path: str | Path) -> Iterator[BinaryIO]:
         FileWriteError: As of `write_file`.
     """
     with raise_write_errors(path):
-        if os.path.exists(path) and not os.path.isfile(path):  # the real path of a pipe names nothing
-            with open(path, "wb") as stream:
+        mode = mode_of(path, FileWriteError)
+        if mode is not None and not stat.S_ISREG(mode):  # the real path of a pipe names nothing
+            with open(path, "wb", opener=_open_at_once) as stream:
+                os.set_blocking(stream.fileno(), True)
                 yield stream
             return
         target = Path(os.path.realpath(path))
@@ -128,6 +133,11 @@ def replace_file(path: str | Path) -> Iterator[BinaryIO]:
         finally:
             with suppress(OSError):
                 written.unlink(missing_ok=True)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a pipe, which fails if nobody reads from it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -21,10 +21,11 @@ from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from kg_retrievers.errors import Hints, InvalidArgumentError, ModelLoadError
+from kg_retrievers.errors import FileWriteError, Hints, InvalidArgumentError, ModelLoadError
 from kg_retrievers.file_writing import raise_write_errors, remove_unfinished, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.parts import folder_lock
+from kg_retrievers.paths import checked_path, read_bytes
 
 #: Every change of the layout raises it by one. A model of a later layout is refused.
 FORMAT_VERSION = 2
@@ -72,7 +73,7 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
         FileWriteError: If another process writes there, the disk is full, the folder is a file, or this user may not
             write there. An earlier model is whole then.
     """
-    folder = Path(folder)
+    folder = checked_path(folder, FileWriteError)
     data = _serialize(method, config, weights)
     if _is_of_hugging_face(folder):
         raise InvalidArgumentError(
@@ -103,7 +104,7 @@ def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], di
         ...     load_checkpoint(folder, "subgraph-rag")
         ({'rounds': 2}, {'bias': array([0.], dtype=float32)})
     """
-    folder = Path(folder)
+    folder = checked_path(folder, ModelLoadError)
     with _open(folder, method) as file:
         header = _read_header(folder, file, method)
         if header.method != method:
@@ -145,7 +146,7 @@ def read_header(folder: str | Path) -> Header:
         ...     read_header(folder).method
         'subgraph-rag'
     """
-    folder = Path(folder)
+    folder = checked_path(folder, ModelLoadError)
     with _open(folder, "METHOD") as file:
         return _read_header(folder, file, "METHOD")
 
@@ -158,8 +159,8 @@ def holds_model(folder: Path) -> bool:
 def _is_of_hugging_face(folder: Path) -> bool:
     """Tell whether `config.json` belongs to a model of Hugging Face."""
     try:
-        config = json.loads((folder / CONFIG).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        config = json.loads(read_bytes(folder / CONFIG, ModelLoadError))
+    except (ModelLoadError, ValueError, RecursionError):
         return False
     return isinstance(config, dict) and "model_type" in config
 
@@ -205,7 +206,7 @@ def _digest(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
 @contextmanager
 def _open(folder: Path, method: str) -> Iterator[Any]:
     """Open the weights of a folder."""
-    path = folder / WEIGHTS
+    path = checked_path(folder / WEIGHTS, ModelLoadError)
     if not path.exists():
         missing = f"{WEIGHTS} is missing" if folder.is_dir() else "it is a file, not a folder"
         raise _no_model(missing if folder.exists() else "there is no such folder", folder, method)

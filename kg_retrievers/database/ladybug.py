@@ -36,12 +36,14 @@ from kg_retrievers.errors import (
     DatabaseMemoryError,
     DatabaseQueryError,
     DatabaseUnavailableError,
+    FileWriteError,
     InvalidArgumentError,
     named_arguments,
 )
 from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.parts import TIMEOUT
+from kg_retrievers.paths import checked_path, mode_of
 
 #: The node table of all entities.
 ENTITY = "Entity"
@@ -294,7 +296,7 @@ class LadybugExecutor(DatabaseExecutor):
         self._key, self._label, self._max_memory = key, label, max_memory
         self._tables: Mapping[str, NodeLabel] = {}
         self._removal: weakref.finalize[..., Any] | None = None
-        if not path.is_file():
+        if not checked_path(path).is_file():
             what = "is a folder, not the file of a database" if path.is_dir() else "is not there"
             raise DatabaseUnavailableError(
                 f"LadybugExecutor: {str(path)!r} {what}.",
@@ -334,7 +336,7 @@ class LadybugExecutor(DatabaseExecutor):
             DatabaseUnavailableError: If it cannot be written.
         """
         _check_memory(max_memory)
-        if path is not None and Path(path).exists():
+        if path is not None and mode_of(path, FileWriteError) is not None:
             raise InvalidArgumentError(
                 f"LadybugExecutor.from_graph: {str(path)!r} exists. Open it by LadybugExecutor(path), or remove it."
             )

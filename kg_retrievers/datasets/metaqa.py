@@ -13,6 +13,7 @@ from pathlib import Path
 from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
+from kg_retrievers.paths import checked_path
 
 #: The relation in `kb.txt` from a movie, always its head, to the thing that a question type calls by this word.
 RELATIONS = {
@@ -47,7 +48,7 @@ def read_metaqa(folder: str | Path, hop: int, split: str = "dev", *, paraphrases
     Raises:
         QuestionsLoadError: If a file is missing, a row is malformed, or there is not one question type a question.
     """
-    home = Path(folder) / f"{hop}-hop"
+    home = checked_path(folder, QuestionsLoadError) / f"{hop}-hop"
     plain, ntm = (f"qa_{split}.txt", f"vanilla/qa_{split}.txt"), (f"ntm/qa_{split}.txt", f"qa_{split}_ntm.txt")
     names = ntm if paraphrases else plain
     path = _first_file(home, *names)

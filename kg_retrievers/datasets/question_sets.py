@@ -14,6 +14,7 @@ from kg_retrievers.datasets.pathquestion import read_pathquestion
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.datasets.webqsp import read_webqsp
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError, named_arguments
+from kg_retrievers.paths import checked_path
 
 QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq"]
 
@@ -58,7 +59,7 @@ def read_question_set(
     if limit is not None and limit < 1:
         raise InvalidArgumentError(f"{_WHO}: the limit must be 1 or more, but got {limit}.")
     if format in _ONE_GRAPH:
-        questions = _ONE_GRAPH[format](Path(data), split, only_hops)
+        questions = _ONE_GRAPH[format](checked_path(data, QuestionsLoadError), split, only_hops)
         return questions if limit is None else _drawn(questions, limit, seed)
     if only_hops is not None:
         raise InvalidArgumentError(f"{_WHO}: questions of {format} do not say how many hops they take. Leave it out.")

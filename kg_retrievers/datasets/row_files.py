@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, QuestionsLoadError
+from kg_retrievers.paths import checked_path
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T])
             the line, or in Parquet and Arrow files the number of the row.
         MissingExtraError: If a file is Parquet or Arrow, and pyarrow is not installed.
     """
-    for file in split_files(Path(path), split):
+    for file in split_files(checked_path(path, QuestionsLoadError), split):
         number = 0
         for number, row in (_arrow_rows if file.suffix in _ARROW else _json_rows)(file):
             try:
@@ -102,7 +103,7 @@ def _arrow_rows(file: Path) -> Iterator[tuple[int, Any]]:
 def _json_rows(file: Path) -> Iterator[tuple[int, Any]]:
     number = 0
     try:
-        with open(file, "rb") as lines:
+        with open(checked_path(file, QuestionsLoadError), "rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if text := line.strip():
                     yield number, json.loads(text)

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple
+from kg_retrievers.paths import read_bytes
 
 
 @named_arguments
@@ -176,10 +177,7 @@ def read_lines(path: str | Path) -> list[tuple[int, str]]:
     Raises:
         QuestionsLoadError: If the file cannot be read, is not UTF-8, or holds nothing.
     """
-    try:
-        data = Path(path).read_bytes().removeprefix(BOM_UTF8)
-    except OSError as error:
-        raise QuestionsLoadError(f"wanted a text file, but it cannot be read: {error.strerror}.", path) from error
+    data = read_bytes(path, QuestionsLoadError, "a text file").removeprefix(BOM_UTF8)
     lines = []
     for number, line in enumerate(data.splitlines(), start=1):
         try:

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
+from kg_retrievers.paths import checked_path, read_bytes
 
 #: The format that the first line of a file states. The number changes with the form.
 FORMAT = "kg-retrievers records 4"
@@ -108,7 +109,7 @@ def continued(path: str | Path | None, header: Header) -> list[Record]:
     """
     if path is None:
         return []
-    path, first = Path(path), _written(header)
+    path, first = checked_path(path), _written(header)
     content = _content(path) if path.exists() else b""
     begun = not first.startswith(content)  # else there is nothing, or a first line that was not written to its end
     found, records = _parsed(content, path) if begun else (header, [])
@@ -139,10 +140,7 @@ def _written(row: Mapping[str, Any]) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"wanted a file of records, but it cannot be read: {error.strerror}.", path) from error
+    return read_bytes(path, FileFormatError, "a file of records")
 
 
 def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:

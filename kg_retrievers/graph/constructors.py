@@ -141,13 +141,14 @@ class GraphConstructors(Immutable):
             attributes=attributes,
             on_error=on_error,
             encoding=encoding,
-            limits=limits or Limits(),
+            limits=(limits or Limits()).started(),
         )
         if len(read) == 1:
             return cls._from_builder(read[0], text_relations)
         return cls._joined([cls._from_builder(rows) for rows in read], text_relations)
 
     @classmethod
+    @named_arguments
     def from_frame(
         cls,
         frame: Any,
@@ -198,6 +199,7 @@ class GraphConstructors(Immutable):
         return cls._from_builder(rows, text_relations)
 
     @classmethod
+    @named_arguments
     def from_rdf(
         cls,
         source: str | Path | Any,
@@ -267,7 +269,7 @@ class GraphConstructors(Immutable):
             prefixes=dict(prefixes or {}),
             base_iri=base_iri,
             on_error=on_error,
-            limits=limits or Limits(),
+            limits=(limits or Limits()).started(),
         )
         about = FileOptions(limits=options.limits)
         if isinstance(source, str | Path | list | tuple):

@@ -28,11 +28,19 @@ from safetensors import SafetensorError, safe_open
 
 from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.deadline import call_foreign
-from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError, named_arguments
+from kg_retrievers.errors import (
+    FileWriteError,
+    IndexLoadError,
+    InvalidArgumentError,
+    MissingExtraError,
+    ModelLoadError,
+    named_arguments,
+)
 from kg_retrievers.file_writing import raise_write_errors, write_error
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock, Recent
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.paths import checked_path
 
 #: The table of the package: three tensors, `tokens` (UTF-8, one token a line), `rows` (int8) and `scales` (float16).
 TABLE = Path(__file__).parent / "data" / "token_table.safetensors"
@@ -258,7 +266,7 @@ class EmbeddingCache:
 
     def __init__(self, path: str | Path | None, in_memory: int = 0) -> None:
         """Make the file if it is missing."""
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else checked_path(path, FileWriteError)
         self._recent: Recent[Array] = Recent(in_memory)
         if self.path:
             with raise_write_errors(self.path.parent):
@@ -431,7 +439,7 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
         except ImportError as cause:
             raise MissingExtraError("SentenceTransformerEmbeddings", "local") from cause
         self.model, self.trust_remote_code = str(model), trust_remote_code
-        if not trust_remote_code and _brings_modules(Path(model)):
+        if _brings_modules(checked_path(model, ModelLoadError)) and not trust_remote_code:
             raise _untrusted(self.model)
         try:
             self._encoder = SentenceTransformer(self.model, trust_remote_code=trust_remote_code)

@@ -15,6 +15,7 @@ from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
 from kg_retrievers.index.vector_store import Score, VectorStoreSearch, store_errors, tried_again
+from kg_retrievers.paths import checked_path
 from kg_retrievers.redaction import names_secret, without_secrets
 
 #: The table or collection of names, if the address names none.
@@ -202,7 +203,7 @@ def _milvus(address: StoreAddress, embeddings: Embeddings, create: bool) -> tupl
     except ImportError as cause:
         raise MissingExtraError("A vector store in Milvus", "milvus") from cause
     if address.scheme == "folder":
-        _check_folder(Path(address.url), create)
+        _check_folder(checked_path(address.url), create)
     login = {"token": token} if (token := os.environ.get("MILVUS_TOKEN")) else {}
     store = Milvus(
         embeddings,

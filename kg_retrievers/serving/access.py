@@ -259,7 +259,7 @@ def read_token(file: str | Path | None, environment: Mapping[str, str] = os.envi
         return environment.get(TOKEN_VARIABLE, "").strip() or None
     try:
         return Path(file).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InvalidArgumentError(f"the file of the token, {str(file)!r:.200}, cannot be read: {error}.") from error
 
 

@@ -20,10 +20,11 @@ import numpy as np
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question, check_questions
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, check_known
+from kg_retrievers.errors import FileWriteError, InvalidArgumentError, MissingExtraError, check_known
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.question_keys import tell_unmatched
+from kg_retrievers.paths import checked_path
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, stream
 
@@ -218,7 +219,7 @@ def checked_output(who: str, output: str | Path | None) -> Path | None:
     Raises:
         InvalidArgumentError: If it is a file, or holds a model.
     """
-    folder = None if output is None else Path(output)
+    folder = None if output is None else checked_path(output, FileWriteError)
     if folder and folder.exists() and not folder.is_dir():
         raise InvalidArgumentError(f"{who}: {folder} is a file. Name a folder.")
     if folder and holds_model(folder):

@@ -215,9 +215,8 @@ def test_rows_that_hold_an_id_of_json_ld_are_rows(tmp_path: Path, indent: int | 
 @pytest.mark.parametrize("format", ["graphml", "gexf"])
 def test_entity_bombs(tmp_path: Path, format: Literal["graphml", "gexf"], encoding: str) -> None:
     path = write(tmp_path, f"bomb.{format}", BOMB.encode(encoding))
-    with pytest.raises(GraphLoadError, match="limit on input amplification") as caught:  # of expat
+    with pytest.raises(GraphLoadError, match="the entity 'b' is declared with more than a plain text"):
         read(path, format)
-    assert caught.value.line
 
 
 DEEP = 50_000
@@ -227,10 +226,10 @@ DEEP = 50_000
     ("content", "words"),
     [
         ("", "no element found"),
-        ("no xml", "no graph that can be read"),
-        ("<a", "no graph that can be read"),
+        ("no xml", "no well-formed XML"),
+        ("<a", "no well-formed XML"),
         ("<graphml/>", "no graph that can be read"),
-        ("<a>" * DEEP + "</a>" * DEEP, "no graph that can be read"),
+        ("<a>" * DEEP + "</a>" * DEEP, "nested more than 256 deep"),
         (GRAPHML.format("<graph><node id='a'/></graph>"), "an undirected graph"),
         (GRAPHML.format("<graph edgedefault='directed'><hyperedge/></graph>"), "hyperedges"),
         (
@@ -240,8 +239,8 @@ DEEP = 50_000
         (GRAPHML.format("<key id='x' attr.name='x' attr.type='matrix'/><graph edgedefault='directed'/>"), "KeyError"),
         (GRAPHML.format("<graph edgedefault='directed'><edge source='a' target='b'/></graph>"), "no text as relation"),
         (GEXF.format("", ""), "an undirected graph"),
-        (b"\xff\xfe\x00\xd8", "no graph that can be read"),
-        ("<graphml>\0</graphml>", "no graph that can be read"),
+        (b"\xff\xfe\x00\xd8", "no well-formed XML"),
+        ("<graphml>\0</graphml>", "no well-formed XML"),
     ],
     ids=[*map(str, range(13))],
 )
@@ -253,15 +252,6 @@ def test_what_is_no_graph(tmp_path: Path, format: Literal["graphml", "gexf"], co
     assert str(caught.value).startswith(str(path))
     if format == "graphml" and not (isinstance(content, str) and "gexf" in content):
         assert caught.match(words)
-
-
-def test_nested_groups_that_are_too_deep(tmp_path: Path) -> None:
-    deep = 5_000
-    start, end = "<node id='{}' yfiles.foldertype='group'><graph edgedefault='directed'>", "</graph></node>"
-    nested = "".join(start.format(number) for number in range(deep)) + end * deep
-    path = write(tmp_path, "g.graphml", GRAPHML.format(f"<graph edgedefault='directed'>{nested}</graph>"))
-    with pytest.raises(GraphLoadError, match="RecursionError"):
-        read(path)
 
 
 def test_huge_files(tmp_path: Path) -> None:

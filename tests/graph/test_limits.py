@@ -8,12 +8,15 @@ import gzip
 import lzma
 import os
 import socket
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.hostile_files import outcome
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.readers.opening import Limits, open_bytes
@@ -197,3 +200,140 @@ def test_pipes_and_sockets_are_refused(tmp_path: Path) -> None:
         for name in ("pipe.tsv", "link.tsv", "socket.tsv"):
             with pytest.raises(GraphLoadError, match="device, a pipe or a socket"):
                 open_bytes(tmp_path / name, Limits())
+
+
+# --- what takes more memory than its size -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tail.parquet", "list.parquet", "delta.parquet", "tail.arrow", "view.arrow"])
+def test_one_text_for_many_rows_takes_bounded_memory(tmp_path: Path, name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import ipc, parquet
+
+    count, text = 2_000, "x" * 1_000_000
+    short, shared = ["a"] * count, pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([text]))
+    columns = {"head": short, "relation": short, "tail": shared}
+    if name == "list.parquet":
+        listed = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), shared)
+        columns = {"head": ["a"], "relation": ["a"], "tail": ["a"], "note": listed}
+    if name == "delta.parquet":
+        columns = {"head": ["a"] * 300, "relation": ["a"] * 300, "tail": [text] * 300}
+    if name == "view.arrow":
+        view, data = pa.array([text]).cast(pa.string_view()).buffers()[1:]
+        views = [None, pa.py_buffer(view.to_pybytes() * count), data]
+        columns["tail"] = pa.Array.from_buffers(pa.string_view(), count, views)
+    table, path = pa.table(columns), tmp_path / name
+    encoding = {"use_dictionary": False, "column_encoding": {"tail": "DELTA_BYTE_ARRAY"}} if "delta" in name else {}
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, compression="zstd", store_schema=False, **encoding)
+    else:
+        with ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    found = outcome(path)
+    assert (found["error"], found["failed"]) == ("GraphLoadError", False), found
+    with pytest.raises(GraphLoadError, match=r"becomes more than .* bytes.*limits=Limits\(unpacked_bytes="):
+        KnowledgeGraph.from_file(path, limits=Limits(unpacked_bytes=32 << 20))
+
+
+def test_values_of_arrow_that_stand_for_many_rows_are_refused(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    tail = pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array(["t"]))
+    table = pa.table({"head": ["a"], "relation": ["r"], "tail": tail})
+    with pa.ipc.new_file(tmp_path / "kb.arrow", table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(GraphLoadError, match=r"a column has the type run_end_encoded.*Write it as texts"):
+        KnowledgeGraph.from_file(tmp_path / "kb.arrow")
+
+
+#: Reads, indexes or runs a command with 30 MB more than the process has.
+IN_LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers.cli.shell import run
+from kg_retrievers.errors import OutOfMemoryError
+import numpy as np
+what, path = sys.argv[1:]
+graph = KnowledgeGraph.from_file(path) if what == "build" else KnowledgeGraph.from_triples([("a", "r", "b")])
+GraphIndex.build(KnowledgeGraph.from_triples([("a", "r", "b")]), HashedEmbeddings())
+np.ones((512, 512)) @ np.ones((512, 512))  # OpenBLAS takes its memory once, and ends the process if it gets none
+most = 30_000_000 + 4096 * int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+if what == "index":
+    sys.exit(run(["index", path, "--output", path + ".index", "--embeddings", "hashed"]))
+try:
+    GraphIndex.build(graph, HashedEmbeddings()) if what == "build" else KnowledgeGraph.from_file(path)
+except OutOfMemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the addresses of a process")
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("read", "KnowledgeGraph.from_file: the system gives this process no more memory. Leave out texts"),
+        ("build", "GraphIndex.build: the system gives this process no more memory. Leave out texts"),
+        ("index", "error: KnowledgeGraph.from_file: the system gives this process no more memory. Leave out texts"),
+    ],
+    ids=["read", "build", "index"],
+)
+def test_too_little_memory_is_a_typed_error(tmp_path: Path, what: str, words: str) -> None:
+    rows = "".join(f"entity number {number}\tr\tother entity {number}\n" for number in range(200_000))
+    path = write(tmp_path, "kb.tsv", rows.encode())
+    command = [sys.executable, "-c", IN_LITTLE_MEMORY, what, str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert words in ended.stdout + ended.stderr
+    assert (ended.stdout + ended.stderr).strip().count("\n") == 0
+
+
+# --- what takes more time than its size -------------------------------------------------------------------------------
+
+SMALL = {
+    "kb.tsv": b"a\tr\tb\n",
+    "kb.csv.bz2": bz2.compress(b"head,relation,tail\na,r,b\n"),
+    "kb.jsonl": b'{"head": "a", "relation": "r", "tail": "b"}\n',
+    "kb.json.gz": gzip.compress(b'[["a", "r", "b"]]'),
+    "kb.graphml": b'<graphml><graph edgedefault="directed"/></graphml>',
+    "kb.ttl": b"<x:a> <x:r> <x:b> .",
+    "kb.rdf": b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>",
+    "kb.jsonld": b'{"@id": "x:a", "x:r": {"@id": "x:b"}}',
+}
+
+
+@pytest.mark.parametrize("name", [*SMALL, "kb.parquet", "kb.arrow"])
+def test_a_reading_that_takes_too_long_ends(tmp_path: Path, name: str) -> None:
+    if name in SMALL:
+        write(tmp_path, name, SMALL[name])
+    else:
+        table = pytest.importorskip("pandas").DataFrame({"head": ["a"], "relation": ["r"], "tail": ["b"]})
+        (table.to_parquet if name.endswith("parquet") else table.to_feather)(tmp_path / name)
+    wanted = r"took more than 1e-09 seconds.*limits=Limits\(max_seconds=N\)"
+    with pytest.raises(GraphLoadError, match=wanted) as caught:
+        KnowledgeGraph.from_file(tmp_path / name, limits=Limits(max_seconds=1e-9))
+    assert "--read limits.max_seconds=N" in caught.value.on_shell
+
+
+@pytest.mark.parametrize("attribute", ["xmlns:a%d='http://a/%d'", "rdf:a%d='%d'"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("kb.rdf", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' %s/>"),
+        ("kb.graphml", "<graphml><graph edgedefault='directed' %s/></graphml>"),
+        ("kb.gexf", "<gexf %s/>"),
+    ],
+)
+def test_a_tag_of_many_attributes_is_refused(tmp_path: Path, name: str, content: str, attribute: str) -> None:
+    many = " ".join(attribute % (number, number) for number in range(1_001))
+    path = write(tmp_path, name, (content % many).encode())
+    with pytest.raises(GraphLoadError, match="a tag has more than 1,000 attributes or namespaces"):
+        KnowledgeGraph.from_file(path)
+
+
+def test_namespaces_count_in_all_open_tags(tmp_path: Path) -> None:
+    tags = (
+        "<a " + " ".join(f"xmlns:a{depth}x{number}='http://a/'" for number in range(300)) + ">" for depth in range(4)
+    )
+    path = write(tmp_path, "kb.rdf", "".join(tags).encode())
+    with pytest.raises(GraphLoadError, match="more than 1,000 attributes or namespaces"):
+        KnowledgeGraph.from_file(path)

@@ -126,9 +126,17 @@ def test_csv_of_apoc(tmp_path: Path) -> None:
     assert graph.attributes(("1", "SAW", "0")) == [{"name": "first", "since": 2014}]
 
 
-@pytest.mark.parametrize("header", [":ID,name,name:int", '"_id","_labels","a","a","_start","_end","_type"'])
+@pytest.mark.parametrize(
+    "header",
+    [
+        ":ID,name,name:int",
+        '"_id","_labels","a","a","_start","_end","_type"',
+        ":START_ID,:END_ID,:TYPE,:START_ID",
+        "one:ID,two:ID,:LABEL",
+    ],
+)
 def test_properties_of_one_name_are_told(tmp_path: Path, header: str) -> None:
-    with pytest.raises(GraphLoadError, match=r"two columns have one name, '(name|a)'\. Rename one"):
+    with pytest.raises(GraphLoadError, match=r"two columns have one name, '(name|a|:START_ID|:ID)'\. Rename one"):
         KnowledgeGraph.from_file(write(tmp_path / "kb.csv", header, "1,2,3"))
 
 

@@ -23,6 +23,7 @@ LIST_DELIMITER = ";"
 
 _CELL = re.compile(r"(?P<name>.*):(?P<kind>[A-Za-z_]+)(?P<many>\[\])?(?:\((?P<group>[^)]*)\))?(?:\{.*\})?")
 _NODE, _RELATIONSHIP = ("ID",), ("START_ID", "END_ID", "TYPE")
+_ALONE = (*_NODE, *_RELATIONSHIP)
 
 #: The columns of `apoc.export.csv`, whose rows are nodes and relationships.
 _APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE"}
@@ -130,7 +131,7 @@ def _header(file: TextFile) -> _Header | None:
         return None
     columns = _columns(first.cells)
     kinds = [column.kind for column in columns]
-    names = [column.name if column.kind.islower() else "" for column in columns]
+    names = [f":{column.kind}" if column.kind in _ALONE else column.name * column.kind.islower() for column in columns]
     end_of_nodes = kinds.index("START_ID") if {"ID", "START_ID"} <= {*kinds} else 0
     for part in (names[:end_of_nodes], names[end_of_nodes:]):
         check_names(file, part, first.line)

@@ -20,6 +20,7 @@ from kg_retrievers.graph.readers.tables.delimited import open_table, read_entity
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, json_rows, numbered, read_json
 from kg_retrievers.graph.readers.text_files import FORMATS, FileOptions, TextFile
+from kg_retrievers.paths import checked_path
 
 GraphFormat = Literal[
     "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
@@ -124,7 +125,7 @@ def graph_files(paths: GraphPaths, options: FileOptions, *, is_rdf: bool = False
     if not given:
         raise InvalidArgumentError("KnowledgeGraph: wanted a file or several files, but got an empty list.")
     found = list[Path]()
-    for path in map(Path, given):
+    for path in (checked_path(one, GraphLoadError) for one in given):
         inside = _files_in(path, options) if path.is_dir() else [path]
         found += [file for file in inside if not is_rdf or file == path or find_format(file, None, options) in RDF]
     return found

@@ -8,20 +8,23 @@ import gzip
 import io
 import json
 import lzma
+import math
 import os
-import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from time import monotonic
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from pydantic import Field
 from typing_extensions import Buffer
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.validation import checked_dataclass
+from kg_retrievers.paths import checked_path
 
 #: How many times its own size a compressed file may become if no limit is given. Text rarely exceeds 30. Deflate can
 #: reach 1,032.
@@ -36,11 +39,13 @@ class Limits:
     """The most that a file may hold. A file that exceeds a limit is refused, and the error names the limit.
 
     Args:
-        unpacked_bytes: Bytes that a compressed file becomes; None allows 50 times its size, and always 128 MiB.
+        unpacked_bytes: Bytes that a compressed file, or the rows of Parquet or Arrow, become; None allows 50 times the
+            size of the file, and always 128 MiB.
         line_bytes: Bytes of a line.
         document_bytes: Bytes of a document that is read as a whole: a JSON array or object, GraphML, GEXF.
         cell_length: Characters of one text: a cell, a literal, a value in JSON.
         columns: Columns of a table.
+        max_seconds: Seconds of reading, before the graph is made of what was read.
 
     Raises:
         InvalidArgumentError: If a limit is below 1.
@@ -55,6 +60,23 @@ class Limits:
     document_bytes: int = Field(default=256 << 20, ge=1)
     cell_length: int = Field(default=1 << 20, ge=1)
     columns: int = Field(default=1_000, ge=1)
+    max_seconds: float = Field(default=3_600, gt=0)
+    _end: ClassVar[float] = math.inf
+
+    def started(self) -> Limits:
+        """Return the limits of a reading that begins now."""
+        begun = replace(self)
+        object.__setattr__(begun, "_end", monotonic() + self.max_seconds)
+        return begun
+
+    def check_time(self, path: str | Path) -> None:
+        """Check that the reading may go on. Every reader calls it for each piece of a file.
+
+        Raises:
+            GraphLoadError: If it took more than `max_seconds`.
+        """
+        if monotonic() > self._end:
+            raise limit_error(path, None, f"reading took more than {self.max_seconds:,} seconds", "max_seconds")
 
     def bytes_of(self, packed: int) -> int:
         """Return how many bytes a compressed file of `packed` bytes may become."""
@@ -74,8 +96,9 @@ def limit_error(path: str | Path, line: int | None, what: str, name: str, least:
         least: A value that would do, if it is known.
     """
     value = "N" if least is None else str(least)
+    threat = "running without end" if name == "max_seconds" else "filling the memory"
     return GraphLoadError(
-        f"{what}. The limit {name} keeps broken files from filling the memory.",
+        f"{what}. The limit {name} keeps broken files from {threat}.",
         path,
         line,
         hint_python=f"Raise it if the file is right: limits=Limits({name}={value}).",
@@ -96,7 +119,7 @@ def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
     try:
         yield
     except wrong as error:
-        if isinstance(error, GraphLoadError):
+        if isinstance(error, GraphLoadError | MemoryError):
             raise
         raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error
 
@@ -142,6 +165,7 @@ class BoundedFile(io.RawIOBase):
         Raises:
             GraphLoadError: If a limit is exceeded.
         """
+        self._limits.check_time(self._path)
         view = memoryview(buffer).cast("B")
         read: Any = getattr(self._source, "read1", self._source.read)
         with read_errors(self._path):
@@ -222,20 +246,12 @@ def check_regular(path: Path) -> None:
     Raises:
         GraphLoadError: If there is no such file, or it is a folder, a device, a pipe or a socket.
     """
-    with read_errors(path):
-        try:
-            mode = path.stat().st_mode
-        except FileNotFoundError:
-            near = ", ".join(map(repr, _similar_names(path)))
-            did_you_mean = f" Did you mean: {near}?" if near else ""
-            raise GraphLoadError(f"there is no such file.{did_you_mean}", path) from None
-    if stat.S_ISDIR(mode):
+    if not checked_path(path, GraphLoadError).exists():
+        near = ", ".join(map(repr, _similar_names(path)))
+        did_you_mean = f" Did you mean: {near}?" if near else ""
+        raise GraphLoadError(f"there is no such file.{did_you_mean}", path)
+    if path.is_dir():
         raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
-    if not stat.S_ISREG(mode):
-        raise GraphLoadError(
-            "is a device, a pipe or a socket, which may have no end; wanted a regular file. Write it to a file first.",
-            path,
-        )
 
 
 def packing_of(path: Path) -> str:

@@ -41,6 +41,7 @@ from pydantic import TypeAdapter
 from kg_retrievers.errors import FileFormatError, FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.paths import checked_path, read_bytes
 
 T = TypeVar("T")
 
@@ -143,8 +144,8 @@ def read_manifest(folder: Path) -> Manifest | None:
     None if there is none, or it cannot be read.
     """
     try:
-        return Manifest.from_json((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        return Manifest.from_json(_read(folder / MANIFEST) or b"")
+    except ValueError:
         return None
 
 
@@ -281,8 +282,8 @@ def writer_of(folder: Path) -> str | None:
 
 def _owner(lock: Path) -> str:
     try:
-        return f"process {int(lock.read_bytes())}"
-    except (OSError, ValueError):
+        return f"process {int(_read(lock) or b'')}"
+    except ValueError:
         return "another process"
 
 
@@ -348,7 +349,7 @@ class FolderWriter:
 
     def __init__(self, folder: str | Path) -> None:
         """Name the folder. Nothing is done before the block begins."""
-        self.folder = Path(folder)
+        self.folder = checked_path(folder, FileWriteError)
         self.before = Manifest()
 
     def __enter__(self) -> FolderWriter:
@@ -507,7 +508,7 @@ def open_parts(
             too short, a column of up to `CHECKED` bytes is damaged, or it was written by a later version of this
             package.
     """
-    folder = Path(folder)
+    folder = checked_path(folder, error)
 
     def read(manifest: Manifest) -> dict[str, OpenedPart]:
         opened = {}
@@ -581,7 +582,7 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
         FileFormatError: Of the class `error`, if the folder holds nothing, or a column is damaged. The message names
             the damaged columns.
     """
-    folder = Path(folder)
+    folder = checked_path(folder, error)
 
     def check(manifest: Manifest) -> int:
         damaged = [
@@ -643,20 +644,19 @@ def _file_checksum(path: Path, size: int) -> int | None:
     """Return the checksum of the first bytes of a file, or None if it is shorter."""
     checksum = 0
     try:
-        with open(path, "rb") as stream:
+        with open(checked_path(path), "rb") as stream:
             while size and (block := stream.read(min(size, BLOCK))):
                 checksum = zlib.crc32(block, checksum)
                 size -= len(block)
-    except OSError:
+    except (OSError, FileFormatError):
         return None
     return None if size else checksum
 
 
 def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
+    with suppress(FileFormatError):
+        return read_bytes(path, FileFormatError)
+    return None
 
 
 def _nothing(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import networkx as nx
 
@@ -17,6 +17,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.opening import read_document
+from kg_retrievers.graph.readers.rdf.guards import GuardedFile, XmlGuard
 from kg_retrievers.graph.readers.text_files import Attributes, FileOptions
 
 _WHO = "KnowledgeGraph.from_networkx"
@@ -118,12 +119,18 @@ def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuild
 
     The relation of an edge is the attribute that the second of `columns` names, else the first of "relation",
     "predicate", "relationship", "label", "type" and "name" that every edge has, else its key if some edges share a key.
-    expat, which parses the file, refuses entities that grow without end.
 
     Raises:
         GraphLoadError: If the file is no such graph, is undirected, or exceeds a limit, as `document_bytes`.
     """
     content = read_document(path, options.limits)
+
+    def refuse(message: str, advice: str = "", limit: str | None = None) -> NoReturn:
+        raise GraphLoadError(message, path, hint_python=advice)
+
+    guarded = GuardedFile(io.BytesIO(content), XmlGuard(refuse))
+    while guarded.read():
+        options.limits.check_time(path)
     with _graph_errors(path):
         if b"ProxyAutoBoundsNode" in content:  # a group of yEd: its first state is shown like any other node
             content = _GROUP_STATE.sub(rb"<\1ShapeNode", _GROUP.sub(b"", content))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Mapping
 from typing import BinaryIO, NoReturn, Protocol
 from xml.parsers import expat
 
 #: How deep lists, blank nodes, triple terms, objects and elements may be nested.
 MAX_DEPTH = 256
+
+#: The most attributes of a tag, and the most namespaces that hold within a tag: a parser compares each with all others.
+MAX_ATTRIBUTES = 1_000
 
 #: The longest value of an entity in a DTD, in characters. Files of ontologies declare namespaces so.
 MAX_ENTITY_LENGTH = 256
@@ -114,12 +118,13 @@ class LineGuard(DepthGuard):
 
 
 class XmlGuard:
-    """Refuses RDF/XML with entities that refer to others or to files, deep elements, and texts without end."""
+    """Refuses RDF/XML with entities that refer to others or to files, deep elements, long tags and endless texts."""
 
     def __init__(self, refuse: Refuse) -> None:
         """Begin before the first element."""
         self._refuse = refuse
-        self._depth = self._tags = self._run = 0
+        self._tags = self._run = 0
+        self._declared: list[int] = []  # the namespaces that each open element declares
         self._longest_run = MAX_RUN
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
@@ -137,15 +142,20 @@ class XmlGuard:
         if self._run > self._longest_run:
             self._refuse(f"more than {self._longest_run:,} bytes stand between two tags.", SHORTEN)
 
-    def _start(self, name: str, attributes: object) -> None:
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._tags += 1
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            self._refuse(f"elements are nested more than {MAX_DEPTH} deep, at line {self._parser.CurrentLineNumber}.")
+        self._declared.append(sum(attribute.startswith("xmlns") for attribute in attributes))
+        if len(self._declared) > MAX_DEPTH:
+            self._refuse_tag(f"elements are nested more than {MAX_DEPTH} deep")
+        if max(len(attributes), sum(self._declared)) > MAX_ATTRIBUTES:
+            self._refuse_tag(f"a tag has more than {MAX_ATTRIBUTES:,} attributes or namespaces")
+
+    def _refuse_tag(self, message: str) -> None:
+        self._refuse(f"{message}, at line {self._parser.CurrentLineNumber}.")
 
     def _end(self, name: str) -> None:
         self._tags += 1
-        self._depth -= 1
+        self._declared.pop()
 
     def _declare(self, name: str, is_parameter: bool, value: str | None, *place: object) -> None:
         self._longest_run = MAX_RUN_WITH_ENTITIES

@@ -114,7 +114,9 @@ class RdfFile:
                     break
                 except SyntaxError as error:
                     self._reject(error)
-                except MemoryError:
+                except MemoryError as error:
+                    if not str(error).startswith("Reached the buffer"):
+                        raise
                     self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
             self.prefixes = dict(statements.prefixes)
 

@@ -16,6 +16,9 @@ from kg_retrievers.graph.readers.tables.cells import UNFIT
 from kg_retrievers.graph.readers.text_files import Attributes, Roles, TextFile, encoding_hints, find_roles
 from kg_retrievers.graph.types import Triple
 
+#: How many rows are read before the time is looked at.
+ROWS_AT_ONCE = 1 << 10
+
 _ENTITY_KEYS = {"entity", "label", "aliases", "types", "datatype"}
 _RELATION_KEYS = {"relation", "label", "text"}
 
@@ -194,6 +197,8 @@ def json_rows(file: TextFile, *, is_array: bool) -> Iterator[Any]:
 def numbered(file: TextFile, rows: Iterable[Any]) -> Iterator[Any]:
     """Yield rows. `line` of the file is the number of each, from 1."""
     for file.line, row in enumerate(rows, 1):
+        if file.line % ROWS_AT_ONCE == 0:
+            file.options.limits.check_time(file.path)
         yield row
 
 

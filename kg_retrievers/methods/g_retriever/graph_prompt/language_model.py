@@ -17,6 +17,7 @@ from typing import Any, Self
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError, named_arguments
 from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
+from kg_retrievers.paths import checked_path
 
 try:
     import torch
@@ -87,7 +88,7 @@ class CausalLM:
         Raises:
             ModelLoadError: If the model cannot be loaded.
         """
-        is_folder = Path(name).is_dir()
+        is_folder = checked_path(name, ModelLoadError).is_dir()
         name = str(Path(name).resolve()) if is_folder else str(name)
         safe: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
         load: Any = partial(AutoModelForCausalLM.from_pretrained, use_safetensors=True, output_loading_info=True)
