@@ -8,6 +8,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.datasets import check_length
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.cache import LocalLock, Recent
@@ -40,7 +41,7 @@ def find_nearest(
         exact: Returns the ids that a text equals.
 
     Raises:
-        InvalidArgumentError: If k is less than 1 or `texts` is one text.
+        InvalidArgumentError: If k is less than 1, `texts` is one text, or a text is too long and no name.
         StaleIndexError: If the embeddings do not fit the index.
     """
     if isinstance(texts, str):
@@ -51,6 +52,9 @@ def find_nearest(
         return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
 
     equal = {text: exact(text) for text in texts}
+    for text in texts:
+        if not equal[text]:
+            check_length(text, "GraphIndex: a text")
     vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
     rows = {}
     if vague and len(search):  # else none of the names can be found
