@@ -12,6 +12,7 @@ from kg_retrievers.errors import InvalidArgumentError, first_of
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.graph.verbalize import one_line
 
 #: The columns of the table, and the figures they show. `n` is the number of questions behind the figures of answers.
@@ -105,8 +106,12 @@ def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hop
         "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze.
         Her -> directed_by -> ?entity 1.
     """
-    if not reports:
-        raise InvalidArgumentError("compare: got no reports. Make some with evaluate(...), or read records.")
+    if not isinstance(reports, Sequence) or not reports or not all(isinstance(one, Report) for one in reports):
+        raise InvalidArgumentError(
+            f"compare: wanted a list of one Report or more, but got {reports!r:.100}. Make some with evaluate(...), or "
+            "read records."
+        )
+    check_integer(failures, "compare: failures", 0)
     methods = [report.method for report in reports]
     if len(set(methods)) < len(methods):
         raise InvalidArgumentError(

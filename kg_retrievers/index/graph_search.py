@@ -13,6 +13,7 @@ from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.cache import LocalLock, Recent
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.parts import Search, triple_texts
@@ -46,8 +47,7 @@ def find_nearest(
     """
     if isinstance(texts, str):
         raise InvalidArgumentError(f"GraphIndex: wanted a list of texts, but got the text {texts!r}.")
-    if k < 1:
-        raise InvalidArgumentError(f"GraphIndex: k must be 1 or more, but got {k}.")
+    check_integer(k, "GraphIndex: k")
     if not len(table) or not texts:
         return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
 
