@@ -618,7 +618,7 @@ class BaseKGRetriever(BaseRetriever):
             except RefusalError as refusal:
                 drop_model_advice(refusal, self)
                 raise
-            stage.check(update, who)
+            update = stage.checked(update, who)
             state |= update
             shown = {name: value for name, value in update.items() if name != "documents"}
             yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})

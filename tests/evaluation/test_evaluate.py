@@ -461,7 +461,7 @@ def test_mistakes_are_reported_before_the_first_question(questions: Any, argumen
 
 
 def test_a_reply_of_an_answerer_that_is_no_answer() -> None:
-    with pytest.raises(InvalidArgumentError, match="^evaluate: the answerer must return a text"):
+    with pytest.raises(InvalidArgumentError, match=r"^evaluate: the answerer must return a text"):
         evaluate(scripted(SCRIPT), [HER], answerer=RunnableLambda(lambda _: 7))
 
 
