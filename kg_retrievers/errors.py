@@ -7,12 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from importlib.metadata import distributions
 from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from kg_retrievers.redaction import without_secrets
 
@@ -200,6 +197,10 @@ def install_command(extra: str) -> str:
     PEP 610's record names the place: a checkout, a file, a URL or a repository. Without one it is an index of packages,
     which has this one by its name.
     """
+    from importlib.metadata import distributions  # here, since these take longer than the rest of the package
+    from urllib.parse import urlparse
+    from urllib.request import url2pathname
+
     for distribution in distributions(name="kg-retrievers"):
         if content := distribution.read_text("direct_url.json"):
             record = json.loads(content)

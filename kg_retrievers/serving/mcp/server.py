@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from kg_retrievers.agents.toolkit import no_such_tool
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.core.stages import STAGE_EVENT
-from kg_retrievers.deadline import check_deadline
+from kg_retrievers.deadline import call_foreign, check_deadline, deadline
 from kg_retrievers.errors import KGRetrieversError, MissingExtraError
 from kg_retrievers.graph.verbalize import as_data_lines
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
@@ -149,9 +150,9 @@ MOST_SESSIONS, IDLE_SECONDS = 256, 600.0
 
 
 def run_stdio(server: GraphServer) -> None:
-    """Answer on stdin and stdout until stdin ends. All other output goes to stderr."""
-    with without_questions_in_logs():
-        server.run("stdio")
+    """Answer on stdin and stdout until stdin ends, or Ctrl-C. All other output goes to stderr."""
+    with without_questions_in_logs(), deadline(threading.TIMEOUT_MAX, KGRetrieversError):
+        call_foreign(server.run, "stdio")  # in a daemon thread: nothing else stops a thread that reads stdin
 
 
 def http_app(service: GraphService, access: Access) -> AccessMiddleware:
