@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from langchain_core.documents import Document
@@ -66,16 +67,17 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
     tell({"event": "started", "retriever": type(retriever).__name__, "stages": [*stages, *_ANSWERING]})
     state: dict[str, Any] = {}
     began = time.perf_counter()
-    for update in updates:
-        for node, written in update.items():
-            state |= written or {}
-            if node in stages:
-                tell(_stage(node, retriever, written or {}, ask.edited, time.perf_counter() - began))
-            elif node in _ANSWERING:
-                tell({"event": "stage", "name": node, "seconds": time.perf_counter() - began, "found": []})
-            if (written or {}).get("documents"):
-                tell(_evidence(state["documents"], retriever.graph))
-        began = time.perf_counter()
+    with closing(updates):  # also if nobody reads on
+        for update in updates:
+            for node, written in update.items():
+                state |= written or {}
+                if node in stages:
+                    tell(_stage(node, retriever, written or {}, ask.edited, time.perf_counter() - began))
+                elif node in _ANSWERING:
+                    tell({"event": "stage", "name": node, "seconds": time.perf_counter() - began, "found": []})
+                if (written or {}).get("documents"):
+                    tell(_evidence(state["documents"], retriever.graph))
+            began = time.perf_counter()
     tell(_answer(state))
 
 
