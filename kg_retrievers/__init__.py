@@ -11,8 +11,6 @@ from typing import Any
 
 import lazy_loader
 
-from kg_retrievers.errors import did_you_mean
-
 _load, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
 #: Names that need an extra are loaded by name and not by a star, and so are the functions that train.
@@ -44,6 +42,8 @@ def __getattr__(name: str) -> Any:
     try:
         return _load(name)
     except AttributeError:
+        from kg_retrievers.errors import did_you_mean  # here, so that a command soon listens to Ctrl-C
+
         hint = did_you_mean(name, _names)
         raise AttributeError(f"module 'kg_retrievers' has no attribute {name!r}; {hint}".rstrip("; ")) from None
 

@@ -58,7 +58,8 @@ class _Wait:
         If given, `error` is raised in place of its own.
         """
         with self._lock:
-            self.error = error or self.error
+            if not self.given_up:  # the first reason holds
+                self.error = error or self.error
             self.given_up, stops, self._stops = True, self._stops, {}
         for stop in stops.values():
             stop()
@@ -224,6 +225,7 @@ async def _awaited_inside(start: Callable[[_Wait], asyncio.Future[T]]) -> T:
         try:
             await asyncio.wait({future}, timeout=wait.timeout)
         except asyncio.CancelledError:
+            wait.give_up(_left_alone)
             await _cancel(future, wait)
             raise
         if not future.done():
@@ -264,7 +266,7 @@ def _outcome(future: futures.Future[T], wait: _Wait) -> T:
     try:
         done, _ = futures.wait([future], wait.timeout)
     except BaseException:  # as by Ctrl-C
-        wait.give_up()
+        wait.give_up(_left_alone)
         raise
     if not done:
         wait.give_up()

@@ -10,14 +10,12 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from kg_retrievers.agents.results import LONGEST, Part, Result, shorten
+from kg_retrievers.datasets import MOST_CHARACTERS
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 #: The most tokens of a result by default, and the least and the most that a caller may ask for.
 DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS = 2_000, 500, 8_000
-
-#: The most characters of a question, or of the name of an entity.
-MOST_CHARACTERS = 10_000
 
 _TEXT = Field(min_length=1, max_length=MOST_CHARACTERS, pattern=r"\S")
 

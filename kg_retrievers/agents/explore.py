@@ -33,6 +33,7 @@ from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.core.replies import marked_answers, without_reasoning
 from kg_retrievers.core.stages import Body, Call
 from kg_retrievers.core.structured_replies import guarded
+from kg_retrievers.datasets import check_question
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.verbalize import as_data
@@ -168,9 +169,8 @@ def _start(prompt: str) -> Any:
     """
 
     def start(state: State) -> dict[str, Any]:
-        question = state.get("question")
-        if not isinstance(question, str) or not question.strip():
-            raise InvalidArgumentError(f'explore_agent: the input is {{"question": ...}}, but got {question!r:.100}.')
+        question: Any = state.get("question")
+        check_question(question, "explore_agent")
         cleared: dict[str, Any] = dict.fromkeys([*AnswerState.__annotations__, "documents", "found"])
         messages = [SystemMessage(prompt), HumanMessage(question)]
         fresh = {"messages": messages, "spending": Overwrite([]), "run": uuid4().hex, "attempts": 0, "citable": []}

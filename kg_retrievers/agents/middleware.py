@@ -163,6 +163,8 @@ class _Search(GeneratorRunnable[Any, dict[str, Any]]):
                 found["reason"] = why_unsure(found["documents"]) or None
         except RefusalError as refusal:
             found |= {"reason": str(refusal), "refusal": _describe(refusal)}
+        except InvalidArgumentError as error:  # the message is too long for a question, and the agent goes on
+            found |= {"reason": str(error), "refusal": as_data(error.on_agent)}
         if found["asked_as"]:
             turns = with_turn(turns, found["asked_as"], documents_answers(found["documents"]))
         return {f"knowledge_graph_{key}": value for key, value in {**found, "turns": turns}.items()}

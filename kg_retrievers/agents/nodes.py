@@ -28,7 +28,7 @@ from kg_retrievers.chains.cited_answer import (
 )
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, show_evidence
 from kg_retrievers.core.cost import Cost, CostCounter
-from kg_retrievers.core.documents import documents_answers, why_unsure
+from kg_retrievers.core.documents import documents_answers, whole_documents, why_unsure
 from kg_retrievers.core.replies import NO_ANSWER, drop_model_advice, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
@@ -145,7 +145,7 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
         except RefusalError as error:
             drop_model_advice(error, retriever)
             return record_refusal(state, retriever, type(retriever).__name__, error)
-        stage.check(update, type(retriever).__name__)
+        update = stage.checked(update, type(retriever).__name__)
         return update | {"retriever": type(retriever).__name__}
 
     return work
@@ -187,7 +187,7 @@ def run_agent(agent: Runnable[Any, Any], name: str) -> Work:
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         output = yield Call(agent.with_config(callbacks=[counter]), {"question": state["question"]})
-        documents = output.get("documents") or []
+        documents = whole_documents(output.get("documents") or [], "build_workflow: the fallback")
         if not documents or not output.get("answers"):
             stopped = output.get("stopped")
             text = output.get("reason") or stopped or output.get("answer") or NO_ANSWER

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from kg_retrievers.errors import InvalidArgumentError, WorkersError, named_arguments
 
@@ -22,6 +22,7 @@ AHEAD = 4
 _WORK: list[Callable[[Any], Any]] = []
 
 
+@runtime_checkable
 class Workers(Protocol):
     """Processes that share work on batches: `LocalWorkers`, or `RayWorkers`."""
 
@@ -144,6 +145,18 @@ def check_count(who: str, workers: object) -> None:
     """
     if not isinstance(workers, int) or workers < 1:
         raise InvalidArgumentError(f"{who}: workers must be an integer of 1 or more, but got {workers!r:.100}.")
+
+
+def check_workers(who: str, workers: object) -> None:
+    """Check that the argument of a function can share work.
+
+    Raises:
+        InvalidArgumentError: If it is neither `Workers` nor None.
+    """
+    if not isinstance(workers, Workers | None):
+        raise InvalidArgumentError(
+            f"{who}: workers must be LocalWorkers(n), RayWorkers() or None, but got {workers!r:.100}."
+        )
 
 
 def not_handed_over(who: str, cause: Exception) -> InvalidArgumentError:

@@ -22,6 +22,7 @@ from kg_retrievers.chains.evidence import (
     check_token_budget,
     evidence_of,
     show_evidence,
+    with_whole_evidence,
 )
 from kg_retrievers.core.documents import best_text, tell_ambiguous_names, why_unsure
 from kg_retrievers.core.prompts import check_model, check_placeholders
@@ -65,6 +66,7 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
             return refusal_text(input)
+        input = with_whole_evidence(input, "ExtractiveAnswerer")
         answers = best_text(input["documents"]) or explain_no_target(input)
         return f"{answers}\n({input['note']})" if input.get("note") else answers
 
@@ -285,6 +287,7 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         """Show the facts, ask, read, and if need be ask again with the reason."""
         if not input["documents"]:
             return self._refusal(input)
+        input = with_whole_evidence(input, type(self).__name__)
         shown = evidence_of(input, "numbered")
         values = {"question": input["question"], "evidence": shown.text}
         if feedback := input.get("feedback"):

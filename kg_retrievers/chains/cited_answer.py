@@ -15,7 +15,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
 from kg_retrievers.chains.answer import CitingModel, Retrieval, choose_answerer, explain_no_target
-from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, are_supported, evidence_of
+from kg_retrievers.chains.evidence import (
+    AnswerInput,
+    Citation,
+    ShownEvidence,
+    are_supported,
+    evidence_of,
+    with_whole_evidence,
+)
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
 from kg_retrievers.core.documents import (
     best_answers,
@@ -74,9 +81,10 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> CitedAnswer:
-        documents = input["documents"]
-        if not documents:
+        if not input["documents"]:
             return no_answer(input)
+        input = with_whole_evidence(input, "ExtractiveCitedAnswerer")
+        documents = input["documents"]
         shown = evidence_of(input, "numbered")
         metadata = documents[0].metadata
         answers = best_answers(documents)
@@ -226,6 +234,7 @@ class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
                 raise
             return answer_unread(input, error)
         check_draft(draft, self.answerer, "cited_answer_chain")
+        input = with_whole_evidence(input, "cited_answer_chain")
         shown = evidence_of(input, "numbered")
         return check_answer(draft, shown, parse_answers=self.parse_answers, documents=input["documents"])
 

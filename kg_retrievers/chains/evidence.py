@@ -15,7 +15,14 @@ from langchain_core.documents import Document
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.documents import agrees, result_value, tell_ambiguous_names, tell_result, tell_results
+from kg_retrievers.core.documents import (
+    agrees,
+    result_value,
+    tell_ambiguous_names,
+    tell_result,
+    tell_results,
+    whole_documents,
+)
 from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError, named_arguments
@@ -180,6 +187,11 @@ def evidence_of(input: AnswerInput, style: EvidenceStyle) -> ShownEvidence:
     return show_evidence(input["documents"], style) if text is None else ShownEvidence(text, citable or [])
 
 
+def with_whole_evidence(input: AnswerInput, who: str) -> AnswerInput:
+    """Return the input of an answerer with whole Documents (`whole_documents`)."""
+    return {**input, "documents": whole_documents(input["documents"], who)}
+
+
 class _TokenBudget(TypedDict):
     max_tokens: Annotated[int, Field(ge=1, strict=True)] | None
     count_tokens: Callable[[str], int]
@@ -218,13 +230,21 @@ def show_evidence(
         count_tokens: Counts the tokens of a text, as the model at hand does.
 
     Raises:
-        InvalidArgumentError: If the style is unknown, or the budget has no room for the first triple.
+        InvalidArgumentError: If the style is unknown, a Document cannot be read or numbered, or the budget has no room
+            for the first triple.
 
     Example:
         >>> facts = {"triples": [["Her", "directed_by", "Q1"]], "labels": {"Her": "Her", "Q1": "Spike Jonze"}}
         >>> show_evidence([Document("", metadata=facts)], "numbered").text
         '[1] Her -> directed by -> Spike Jonze'
     """
+    documents = whole_documents(documents, "show_evidence")
+    for number, one in enumerate(documents, 1):
+        if style == "numbered" and not one.metadata["retriever"] and not one.metadata["triples"]:
+            raise InvalidArgumentError(
+                f"show_evidence: Document {number} has no triples, so that nothing of it can be cited. Leave it out, "
+                'or show the documents as they are: answer_chain, llm_answerer, evidence_style="documents".'
+            )
     note = tell_ambiguous_names(documents)
     if note and max_tokens is not None:
         room = max_tokens - count_tokens(f"\n\n{note}")

@@ -23,7 +23,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from kg_retrievers.cli import INTERRUPTED
+from kg_retrievers.cli import INTERRUPTED, check_interrupted
 from kg_retrievers.cli.show import message, note
 
 #: A command: takes its options, and returns its exit code.
@@ -135,6 +135,7 @@ def _run_command(command: Callable[[], int], is_debugged: bool) -> int:
     except typer.TyperException:
         raise
     except Exception as error:
+        check_interrupted()
         if is_debugged:
             traceback.print_exc()
         note(f"error: {message(error)}")

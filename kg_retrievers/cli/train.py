@@ -32,7 +32,7 @@ def questions(
     graph: options.Graph,
     output: Annotated[str, option("FILE", "A new file, as JSON lines.", parser=options.new_file)],
     reading: options.Reading,
-    count: Annotated[int, option("N", "How many (default: 1000).", min=1)] = 1000,
+    count: Annotated[int, option("N", "How many (default: 1000).", min=1, max=100_000)] = 1000,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> int:

@@ -9,15 +9,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, Literal, TypedDict, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from langchain_core.documents import Document
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
-from kg_retrievers.errors import EntityLinkingError, named_arguments
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, local_name, pattern_lines, readable, verbalize
 from kg_retrievers.graph.attributes import SOURCE, sources_of
+from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.values import Value, holds, read_value
-from kg_retrievers.graph.verbalize import as_data, lone_entities_of, words_with
+from kg_retrievers.graph.verbalize import Style, as_data, lone_entities_of, words_with
 from kg_retrievers.index import GraphIndex, Homonym, linker_of, tell_apart
 from kg_retrievers.index.linking import find_name
 from kg_retrievers.index.names import CASE_SCORE, EXACT_SCORE, words_of
@@ -77,7 +80,7 @@ def is_table(value: object) -> TypeGuard[Mapping[str, list[Any]]]:
 
     A table has the names of its "columns", and "rows" with one cell per column.
     """
-    return isinstance(value, Mapping) and isinstance(value.get("rows"), list)
+    return isinstance(value, Mapping) and all(isinstance(value.get(key), list) for key in ("columns", "rows"))
 
 
 def _unit_of(details: Mapping[str, Any]) -> str:
@@ -582,6 +585,74 @@ def top_answers(evidence: Sequence[Evidence]) -> list[str]:
         evidence: By falling score.
     """
     return list(dict.fromkeys(key for item in evidence if item.score == evidence[0].score for key in item.answers))
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Details(TypedDict, total=False):
+    entities: list[tuple[str, str]]
+    ambiguous: list[dict[str, Any]]
+    read_as: list[dict[str, Any]]
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Metadata(TypedDict, total=False):
+    """The keys of metadata that answerers read."""
+
+    triples: list[tuple[str, str, str]]
+    answers: list[str]
+    labels: dict[str, str]
+    details: _Details | None
+    score: float | None
+    confidence: float | None
+    style: Style
+    sources: list[list[str]]
+    attributes: list[list[dict[str, Any]]]
+
+
+_METADATA = TypeAdapter(_Metadata)
+
+
+def whole_documents(documents: Sequence[Document], who: str) -> list[Document]:
+    """Return Documents with all keys of metadata that answerers read, also those of other retrievers.
+
+    A Document without triples and answers counts by its text alone. An entity without a label is called by its key.
+
+    Args:
+        documents: The Documents.
+        who: The caller, for the message.
+
+    Raises:
+        InvalidArgumentError: If they are no Documents, or a key holds something else than in Documents of this package.
+    """
+    if not isinstance(documents, list | tuple) or not all(isinstance(one, Document) for one in documents):
+        raise InvalidArgumentError(f"{who}: wanted a list of Documents, but got {documents!r:.100}.")
+    return [_whole(document, number, who) for number, document in enumerate(documents, 1)]
+
+
+def _whole(document: Document, rank: int, who: str) -> Document:
+    metadata = document.metadata
+    try:
+        _METADATA.validate_python(metadata)
+    except ValidationError as error:
+        raise InvalidArgumentError(
+            f"{who}: the metadata of Document {rank} is not as retrievers of this package write it: {reasons(error)}",
+            hint_python="Rename the key, or leave it out.",
+        ) from None
+    whole = {
+        "triples": [],
+        "answers": [],
+        "truncated": False,
+        "rank": rank,
+        "retriever": "",
+        **dict.fromkeys(("value", "confidence", "score")),
+        **metadata,
+        **{key: metadata.get(key) or {} for key in ("labels", "details")},
+    }
+    keys = [*(key for head, _, tail in whole["triples"] for key in (head, tail)), *whole["answers"]]
+    if whole == metadata and whole["labels"].keys() >= {*keys}:
+        return document
+    whole |= {"triples": list(map(list, whole["triples"])), "labels": {key: key for key in keys} | whole["labels"]}
+    return Document(document.page_content, id=document.id, metadata=whole)
 
 
 def documents_answers(documents: Sequence[Document]) -> list[str]:

@@ -53,7 +53,7 @@ from kg_retrievers.core.stages import (
     run_sync,
     shown_confidence,
 )
-from kg_retrievers.datasets import Question
+from kg_retrievers.datasets import Question, check_question
 from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
@@ -123,7 +123,8 @@ class BaseKGRetriever(BaseRetriever):
     caches.
 
     Raises:
-        InvalidArgumentError: If the question is empty, or a field or an argument is misspelt or out of range.
+        InvalidArgumentError: If the question is empty or has more than 10,000 characters, or a field or an argument is
+            misspelt or out of range.
         RefusalError: If the question is refused and `on_refusal` is "raise". It is an `EntityLinkingError` if the
             question names no entity of the graph, a `LowConfidenceError` if it is not understood surely enough, and a
             `NoEvidenceError` if nothing fits.
@@ -468,14 +469,11 @@ class BaseKGRetriever(BaseRetriever):
         """Return the state before the first stage, checked.
 
         Raises:
-            InvalidArgumentError: If the question is empty, or an input is not of the state or out of range.
+            InvalidArgumentError: If the question cannot be asked (`check_question`), or an input is not of the state or
+                out of range.
             EntityLinkingError: If a seed entity is not in the graph.
         """
-        who = type(self).__name__
-        if not isinstance(question, str):
-            raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
-        if not question.strip():
-            raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
+        check_question(question, type(self).__name__)
         checked = self.check_named_inputs({name: value for name, value in inputs.items() if value is not None})
         if not checked.get("seed_entities"):  # none given: the stage that links is not skipped
             checked.pop("seed_entities", None)
@@ -646,7 +644,7 @@ class BaseKGRetriever(BaseRetriever):
             except RefusalError as refusal:
                 drop_model_advice(refusal, self)
                 raise
-            stage.check(update, who)
+            update = stage.checked(update, who)
             state |= update
             shown = {name: value for name, value in update.items() if name != "documents"}
             yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})

@@ -25,6 +25,7 @@ from langchain_core.runnables.config import get_callback_manager_for_config, mer
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.documents import whole_documents
 from kg_retrievers.deadline import await_foreign, call_foreign
 from kg_retrievers.errors import InvalidArgumentError, check_known
 from kg_retrievers.graph.validation import reasons
@@ -299,16 +300,23 @@ class Stage:
         """
         return {"run_name": self.name, "metadata": {RETRIEVER_KEY: who, STAGE_KEY: self.name}}
 
-    def check(self, update: Mapping[str, Any], who: str) -> None:
-        """Check that the stage wrote the keys that it declares.
+    def checked(self, update: Mapping[str, Any], who: str) -> dict[str, Any]:
+        """Return what the stage wrote, with whole Documents (`whole_documents`).
 
         Raises:
-            InvalidArgumentError: If not.
+            InvalidArgumentError: If it wrote other keys than it declares, or Documents that cannot be read.
         """
         if set(update) != set(self.writes):
             raise InvalidArgumentError(
                 f"{who}: the stage {self.name!r} wrote {sorted(update)}, but declares {sorted(self.writes)}."
             )
+        return with_whole_documents(update, who)
+
+
+def with_whole_documents(values: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """Return values of a state with whole Documents (`whole_documents`)."""
+    documents = values.get("documents")
+    return {**values, "documents": whole_documents(documents, who)} if documents else dict(values)
 
 
 def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[str, Any]:
@@ -332,7 +340,7 @@ def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[
         checked: dict[str, Any] = _adapter(state_class).validate_python(dict(inputs))
     except ValidationError as error:
         raise InvalidArgumentError(f"{who}: {reasons(error, inputs)}{_forms(state_class, error)}") from None
-    return checked
+    return with_whole_documents(checked, who)
 
 
 def _forms(state_class: type, error: ValidationError) -> str:

@@ -14,6 +14,7 @@ from kg_retrievers.datasets.pathquestion import read_pathquestion
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.datasets.webqsp import read_webqsp
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError, named_arguments
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.paths import checked_path
 
 QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq"]
@@ -56,8 +57,8 @@ def read_question_set(
     """
     if format not in get_args(QuestionFormat):
         raise InvalidArgumentError(f"{_WHO}: format is one of {get_args(QuestionFormat)}, but got {format!r}.")
-    if limit is not None and limit < 1:
-        raise InvalidArgumentError(f"{_WHO}: the limit must be 1 or more, but got {limit}.")
+    if limit is not None:
+        check_integer(limit, f"{_WHO}: the limit")
     if format in _ONE_GRAPH:
         questions = _ONE_GRAPH[format](checked_path(data, QuestionsLoadError), split, only_hops)
         return questions if limit is None else _drawn(questions, limit, seed)

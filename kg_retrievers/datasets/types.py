@@ -12,6 +12,38 @@ from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError, named
 from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple
 from kg_retrievers.paths import read_bytes
 
+#: The most characters of a question, of a text that an index searches, and of a name that a tool is given.
+MOST_CHARACTERS = 10_000
+
+
+def check_question(question: Any, who: str) -> None:
+    """Check that a question can be asked: every caller of a question passes here.
+
+    Args:
+        question: The value that was given.
+        who: The caller, for the message.
+
+    Raises:
+        InvalidArgumentError: If it is no text, empty, or longer than `MOST_CHARACTERS`.
+    """
+    if not isinstance(question, str):
+        raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
+    if not question.strip():
+        raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
+    check_length(question, f"{who}: the question")
+
+
+def check_length(text: str, who: str) -> None:
+    """Check that a text is short enough to search for.
+
+    Raises:
+        InvalidArgumentError: If it is longer than `MOST_CHARACTERS`.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidArgumentError(
+            f"{who} must have at most {MOST_CHARACTERS:,} characters, but got {len(text):,}. Give a shorter text."
+        )
+
 
 @named_arguments
 @dataclass(frozen=True)
@@ -30,7 +62,8 @@ class Question:
         answerable: Whether the graph holds an answer; where it does not, the right reply is a refusal.
 
     Raises:
-        InvalidArgumentError: If the text is empty, or `seed_entities` or `answers` is not a tuple of texts.
+        InvalidArgumentError: If the text cannot be asked (`check_question`), or `seed_entities` or `answers` is not a
+            tuple of texts.
 
     Example:
         >>> Question("who directed Her", seed_entities=("Her",)).to_dict()
@@ -48,8 +81,7 @@ class Question:
 
     def __post_init__(self) -> None:
         """Check that there is a text, and that lists are lists."""
-        if not isinstance(self.text, str) or not self.text.strip():
-            raise InvalidArgumentError(f"Question: the text must not be empty, but got {self.text!r:.100}.")
+        check_question(self.text, "Question")
         for name in ("seed_entities", "answers"):
             value = getattr(self, name)
             if isinstance(value, str) or not all(isinstance(key, str) for key in value):

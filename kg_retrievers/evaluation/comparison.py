@@ -12,6 +12,7 @@ from kg_retrievers.errors import InvalidArgumentError, first_of, named_arguments
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.graph.verbalize import one_line
 
 #: The columns of the table, and the figures they show. `n` is the number of questions behind the figures of answers.
@@ -111,6 +112,7 @@ def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hop
             f"compare: wanted a list of one Report or more, but got {reports!r:.100}. Make a Report with "
             "evaluate(retriever, questions), or read one with Report.read(path)."
         )
+    check_integer(failures, "compare: failures", 0)
     methods = [report.method for report in reports]
     if len(set(methods)) < len(methods):
         raise InvalidArgumentError(

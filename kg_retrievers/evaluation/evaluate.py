@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 
 from kg_retrievers import errors
-from kg_retrievers.bulk import Workers, map_batches
+from kg_retrievers.bulk import Workers, check_workers, map_batches
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.documents import why_unsure
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -32,6 +32,7 @@ from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.measuring import record_of
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, keep_record
 from kg_retrievers.evaluation.report import Report
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.index import embedding_name
 from kg_retrievers.index.question_indexes import QuestionIndexes
 from kg_retrievers.index.question_keys import with_keys
@@ -295,6 +296,16 @@ def evaluate(
         )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
+    check_integer(seed, "evaluate: seed", 0)
+    check_workers("evaluate", workers)
+    places = {"records": records, "embedding_cache": embedding_cache}
+    for name, value, kind, wanted in (
+        ("method", method, str, "a name"),
+        ("settings", settings, Mapping, "a mapping"),
+        *((name, place, str | Path, "a path") for name, place in places.items()),
+    ):
+        if not isinstance(value, kind | None):
+            raise InvalidArgumentError(f"evaluate: {name} must be {wanted} or None, but got {value!r:.100}.")
     matched = with_keys(retriever.index, asked)
     if matched.told:
         warnings.warn(f"evaluate: {matched.told}", stacklevel=3)
@@ -302,7 +313,7 @@ def evaluate(
     header: Header = {
         "format": FORMAT,
         "method": method or type(retriever).__name__,
-        "seed": seed,
+        "seed": int(seed),
         "proposes_answers": retriever.proposes_answers,
         "settings": _json_safe(
             {

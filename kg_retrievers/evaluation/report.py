@@ -12,6 +12,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.records import Header, Record, read_records
+from kg_retrievers.graph.validation import check_integer
 
 #: How questions are grouped: by the number of facts that they join, their type in the words of their set, how many
 #: entities they name, and how many gold answers they have.
@@ -75,7 +76,12 @@ class Report:
         settings: Mapping[str, Any] | None = None,
         proposes_answers: bool = True,
     ) -> Self:
-        """Take the means of records. Means that compare answers are None if the method proposes none."""
+        """Take the means of records. Means that compare answers are None if the method proposes none.
+
+        Raises:
+            InvalidArgumentError: If the seed is no integer of 0 or more.
+        """
+        check_integer(seed, "Report: seed", 0)
         return cls(
             method=method,
             metrics=summarize(records, proposes_answers),

@@ -9,10 +9,11 @@ from itertools import chain, islice, zip_longest
 from random import Random
 
 from kg_retrievers.algorithms.relation_paths import path_ends
-from kg_retrievers.datasets import Question
+from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
 from kg_retrievers.graph.adjacency import label_of, reversed_label
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.questions.reading import walks_of
 
@@ -84,8 +85,9 @@ def unanswerable_questions(
         >>> [(question.kind, question.answerable, question.answers) for question in made][0]
         ('absent entity', False, ())
     """
-    if number < 1:
-        raise InvalidArgumentError(f"unanswerable_questions: number must be 1 or more, but got {number}.")
+    check_questions(questions, "unanswerable_questions")
+    check_integer(number, "unanswerable_questions: number")
+    check_integer(seed, "unanswerable_questions: seed", 0)
     random = Random(seed)
     sources = [source for question in questions if (source := _source(question, graph))]
     random.shuffle(sources)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import wraps
 from inspect import signature
+from numbers import Integral
 from typing import Any, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, Field, ValidationError
@@ -74,6 +75,29 @@ def _shown(value: object) -> str:
         return f"{value!r:.200}"
     except (ValueError, RecursionError):  # an integer of some thousand digits, or very deep lists
         return "a value too large to show"
+
+
+def check_integer(value: object, what: str, least: int = 1, most: int | None = None) -> None:
+    """Check that an argument is an integer in a range.
+
+    Args:
+        value: The argument.
+        what: The function that takes it, and its name.
+        least: The least value.
+        most: The greatest value. None for no bound.
+
+    Raises:
+        InvalidArgumentError: If it is not.
+
+    Example:
+        >>> check_integer(0, "generate_questions: count")
+        Traceback (most recent call last):
+        kg_retrievers.errors.InvalidArgumentError: generate_questions: count must be an integer of 1 or more, but got 0.
+    """
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else least - 1
+    if number < least or (most and number > most):
+        wanted = f"from {least:,} to {most:,}" if most else f"of {least:,} or more"
+        raise InvalidArgumentError(f"{what} must be an integer {wanted}, but got {_shown(value)}.")
 
 
 T = TypeVar("T")

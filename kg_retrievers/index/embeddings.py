@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import track
 from safetensors import SafetensorError, safe_open
 
-from kg_retrievers.bulk import Workers, map_batches
+from kg_retrievers.bulk import Workers, check_workers, map_batches
 from kg_retrievers.deadline import call_foreign
 from kg_retrievers.errors import (
     FileWriteError,
@@ -40,6 +40,7 @@ from kg_retrievers.file_writing import raise_write_errors, write_error
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock, Recent
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.paths import checked_path
 
 #: The table of the package: three tensors, `tokens` (UTF-8, one token a line), `rows` (int8) and `scales` (float16).
@@ -378,8 +379,7 @@ class HashedEmbeddings(ArrayEmbeddings):
 
     def __init__(self, dimension: int = HASHED_DIMENSION) -> None:
         """Check the dimension, and load nothing."""
-        if dimension < 1:
-            raise InvalidArgumentError(f"HashedEmbeddings: dimension must be 1 or more, but got {dimension}.")
+        check_integer(dimension, "HashedEmbeddings: dimension")
         self.dimension = dimension
 
     def embed_array(self, texts: Sequence[str]) -> Array:
@@ -588,8 +588,8 @@ def embed_batches(
         progress: As of `embed`.
         workers: As of `embed`.
     """
-    if batch_size < 1:
-        raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
+    check_integer(batch_size, "embed: batch_size")
+    check_workers("embed", workers)
     starts, name, width = range(0, len(texts), batch_size), embedding_name(embeddings), 0
     waiting = deque[tuple[Sequence[str], dict[str, Array], list[str]]]()
 

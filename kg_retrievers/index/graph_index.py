@@ -21,6 +21,7 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
+from kg_retrievers.datasets import check_length
 from kg_retrievers.errors import (
     GraphLoadError,
     IndexLoadError,
@@ -645,6 +646,7 @@ class GraphIndex(Immutable):
                 finite vector for each text. Triples that were embedded before are kept.
             StaleIndexError: If the embeddings do not fit the index.
         """
+        check_length(text, "GraphIndex.triple_similarities: the text")
         ids = None if triples is None else np.asarray(triples, np.int64)
         if not (len(self.graph) if ids is None else len(ids)):
             return np.empty(0, np.float32)

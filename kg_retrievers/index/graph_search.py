@@ -8,10 +8,12 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.datasets import check_length
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.cache import LocalLock, Recent
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.parts import Search, triple_texts
@@ -40,17 +42,19 @@ def find_nearest(
         exact: Returns the ids that a text equals.
 
     Raises:
-        InvalidArgumentError: If k is less than 1 or `texts` is one text.
+        InvalidArgumentError: If k is less than 1, `texts` is one text, or a text is too long and no name.
         StaleIndexError: If the embeddings do not fit the index.
     """
     if isinstance(texts, str):
         raise InvalidArgumentError(f"GraphIndex: wanted a list of texts, but got the text {texts!r}.")
-    if k < 1:
-        raise InvalidArgumentError(f"GraphIndex: k must be 1 or more, but got {k}.")
+    check_integer(k, "GraphIndex: k")
     if not len(table) or not texts:
         return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
 
     equal = {text: exact(text) for text in texts}
+    for text in texts:
+        if not equal[text]:
+            check_length(text, "GraphIndex: a text")
     vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
     rows = {}
     if vague and len(search):  # else none of the names can be found

@@ -11,6 +11,7 @@ from itertools import chain
 
 import numpy as np
 
+from kg_retrievers.datasets import check_question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.cache import Cache
@@ -107,11 +108,10 @@ class EntityLinker:
             The mentions by position, without overlaps.
 
         Raises:
-            InvalidArgumentError: If the question is empty.
+            InvalidArgumentError: If the question is empty or too long.
             EntityLinkingError: If nothing is found. The error has up to three suggestions.
         """
-        if not question.strip():
-            raise InvalidArgumentError("EntityLinker.link: got an empty question.")
+        check_question(question, "EntityLinker.link")
         if (connected := self.index.connected) is not None:
             kept = connected.mentions.get_or_make(
                 [question], lambda _: {question: self._mentions_in(connected, question)}
@@ -176,7 +176,7 @@ class EntityLinker:
         """
         if isinstance(keys, str):
             raise InvalidArgumentError(
-                f"EntityLinker.resolve: wanted a list of entity keys, but got the text {keys!r}."
+                f"EntityLinker.resolve: wanted a list of entity keys, but got the text {keys!r:.200}."
             )
         index = self.index.part(PartRequest(tuple(keys), names=tuple(keys), k=FUZZY_NAMES))
         return [self._resolve(index, key) for key in keys]
@@ -187,10 +187,10 @@ class EntityLinker:
             return key
         found = graph.entities_named(key)
         if len(found) > 1:
-            raise EntityLinkingError(f"{key!r} is the name of several entities; give one of the keys {found}.")
+            raise EntityLinkingError(f"{key!r:.200} is the name of several entities; give one of the keys {found}.")
         if not found:
             near = near_entities(index, [key] if key.strip() else [])
-            message = f"{key!r} is no entity key, label or alias of the graph."
+            message = f"{key!r:.200} is no entity key, label or alias of the graph."
             hints = {} if index.finds_near_names else LOAD_NAMES
             raise EntityLinkingError(message, nearest_labels(chain(*near)), **hints)
         return found[0]
@@ -202,7 +202,7 @@ class EntityLinker:
         """
         next_step = NAME_AN_ENTITY if self.index.finds_near_names else LOAD_NAMES
         hints = hints_for(question, {} if suggestions else next_step)
-        return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
+        return EntityLinkingError(f"No entity of the graph was found in {question!r:.200}.", suggestions, **hints)
 
     @property
     def _short_names(self) -> ShortNames:

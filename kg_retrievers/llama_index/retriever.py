@@ -314,7 +314,7 @@ class _QuestionTool(RetrieverTool):
 def _node(document: Document) -> NodeWithScore:
     keys = list(document.metadata)
     node = TextNode(
-        id_=document.id,
+        **({} if document.id is None else {"id_": document.id}),
         text=document.page_content,
         metadata=document.metadata,
         excluded_llm_metadata_keys=keys,

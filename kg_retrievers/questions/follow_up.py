@@ -19,6 +19,7 @@ from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.core.stages import EXACT, MIN_CONFIDENCE, Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import StructuredModel, read_object, reply_text
+from kg_retrievers.datasets import check_question
 from kg_retrievers.errors import (
     AnswerParseError,
     EntityLinkingError,
@@ -241,6 +242,7 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
 
     def begin(self, question: str, turns: Sequence[Turn] | None) -> str | OpenFollowUp:
         """Return the question by the rules, or if they leave it open, an `OpenFollowUp` that a model may end."""
+        check_question(question, type(self).__name__)
         scene, refusal = _Scene(self.index, check_turns(list(turns or ()), type(self).__name__)), None
         try:
             whole = scene.whole(question)
@@ -361,11 +363,13 @@ class _Scene:
     def usable(self, text: str, question: str) -> str:
         """Return the model's text if it keeps the words of the question, and names only things of the conversation."""
         text = one_line(text).strip()
+        if not 0 < len(text) <= LONGEST:
+            return ""
         known = {key for turn in self.turns for key in [*turn["entities"], *turn["answers"]]}
         said = [question, *(turn["question"] for turn in self.turns)]
         known.update(key for one in said for mention in self.mentions(one) for key in _keys(mention))
         named = self.mentions(text)
-        if not 0 < len(text) <= LONGEST or not named or not all(known & {*_keys(one)} for one in named):
+        if not named or not all(known & {*_keys(one)} for one in named):
             return ""
         spoken = _stems(re.findall(r"\w+", " ".join([*said, *(self._name(key) for key in self._held([*known]))])))
         new = re.findall(

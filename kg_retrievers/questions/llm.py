@@ -26,6 +26,7 @@ from kg_retrievers.errors import (
     named_arguments,
 )
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, readable
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.questions.carried_out import check_known_texts
@@ -211,8 +212,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         optional = {"shots", "schema"}.intersection(getattr(prompt, "input_variables", ()))
         check_placeholders(prompt, {"question", *optional}, "LLMPatternGenerator: prompt")
         check_placeholders(repair_prompt, ["question", "reply", "error"], "LLMPatternGenerator: repair_prompt")
-        if type(shots) is not int or shots < 1:
-            raise InvalidArgumentError(f"LLMPatternGenerator: shots must be an integer from 1, but got {shots!r:.100}.")
+        check_integer(shots, "LLMPatternGenerator: shots")
         self.llm, self.examples, self.index, self.shots = llm, examples, index, shots
         self.prompts = {"pattern": prompt, "repair": repair_prompt}
         self._model = StructuredModel(llm, PatternReply, structured=structured, who="LLMPatternGenerator").asked()

@@ -11,11 +11,11 @@ import hmac
 import ipaddress
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -36,6 +36,10 @@ SHORTEST_TOKEN = 16
 
 #: The values of `Sec-Fetch-Site` if the page of another site asks.
 FOREIGN = frozenset(("cross-site", "same-site"))
+
+
+#: A Host header: a name, or an address in brackets, and a port if wanted.
+_HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True)
@@ -264,11 +268,9 @@ def read_token(file: str | Path | None, environment: Mapping[str, str] = os.envi
 
 
 def _name_of(host: str) -> str:
-    """Return the name in a Host header, in small letters and without port; nothing where it cannot be read."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
+    """Return the name in a Host header, in small letters and without port; nothing if it has another form."""
+    found = _HOST.fullmatch(host.lower())
+    return found[1].strip("[]").rstrip(".") if found else ""
 
 
 def _foreign_origin(origin: str, host: str) -> bool:

@@ -97,7 +97,7 @@ CONNECTIONS: dict[str, Any] = {
     "ws": "none",
     "h11_max_incomplete_event_size": HEAD_BYTES,
     "timeout_keep_alive": 5,
-    "timeout_graceful_shutdown": 3,
+    "timeout_graceful_shutdown": 1,
     "backlog": 512,
     "access_log": False,  # it would keep what people ask
     "server_header": False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -67,7 +67,7 @@ class Workers:
         with deadline(self.seconds, self._over):
             return await await_foreign_function(counted)
 
-    async def stream(self, work: Callable[[Callable[[Event], None]], None]) -> AsyncIterator[Event]:
+    async def stream(self, work: Callable[[Callable[[Event], None]], None]) -> AsyncGenerator[Event]:
         """Yield the events of a function that blocks, as it reports them. It is stopped if nobody reads on.
 
         Args:
@@ -85,6 +85,7 @@ class Workers:
 
         task = asyncio.create_task(self.run(lambda: work(tell)))
         task.add_done_callback(lambda _: told.put_nowait(None))
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # read, though nobody reads on
         try:
             while (event := await told.get()) is not None:
                 yield event

@@ -265,7 +265,7 @@ def test_the_budget_of_the_workflow_holds_for_the_agent(index: GraphIndex) -> No
             "budget must be a Budget",
         ),
         (lambda index: explore_agent(FakeListChatModel(responses=[]), index), "cannot call tools"),
-        (lambda index: agent_of(index)[0].invoke({"question": " "}), 'the input is {"question": ...}, but got'),
+        (lambda index: agent_of(index)[0].invoke({"question": " "}), "explore_agent: the question is empty"),
         (lambda index: build_workflow(SimGRAGRetriever.from_index(index), fallback=3), "BaseKGRetriever or an agent"),
     ],
 )

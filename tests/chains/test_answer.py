@@ -130,7 +130,7 @@ def test_documents_have_no_other_style(retriever: SimGRAGRetriever, style: str) 
 def test_a_style_that_is_unknown_is_refused(retriever: SimGRAGRetriever) -> None:
     found = everything(retriever)
     found.metadata["style"] = "prose"
-    with pytest.raises(InvalidArgumentError, match=r"style is .* got 'prose'"):
+    with pytest.raises(InvalidArgumentError, match=r"style must be .* got 'prose'"):
         show_evidence([found], max_tokens=50)
 
 

@@ -98,7 +98,7 @@ def test_malformed_rows_are_named_in_every_layout(tmp_path: Path) -> None:
         saved: saved / "data-00000-of-00001.arrow",
     }
     for path, file in files.items():
-        with pytest.raises(QuestionsLoadError, match="the text must not be empty") as caught:
+        with pytest.raises(QuestionsLoadError, match="the question is empty") as caught:
             list(read_webqsp(path))
         assert (caught.value.path, caught.value.line) == (file or path, 31)
 

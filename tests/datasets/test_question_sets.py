@@ -74,7 +74,7 @@ def test_a_limit_draws_by_the_seed_and_keeps_the_order(folder: Path) -> None:
     [
         (".", {"format": "web"}, "format is one of ('metaqa', 'pathquestion', 'jsonl', 'webqsp'"),
         (".", {"format": "metaqa", "only_hops": [0, 4]}, "MetaQA has the hops [1, 2, 3], but got [0, 4]"),
-        (".", {"format": "metaqa", "limit": 0}, "the limit must be 1 or more, but got 0"),
+        (".", {"format": "metaqa", "limit": 0}, "the limit must be an integer of 1 or more, but got 0"),
         (".", {"format": "pathquestion", "split": "dev"}, "PathQuestion has no splits, but got 'dev'"),
         (".", {"format": "pathquestion", "only_hops": [1]}, "PathQuestion has the hops [2, 3], but got [1]"),
         ("PQ-2H.txt", {"format": "pathquestion", "only_hops": [3]}, "has the hops [2], but got [3]"),

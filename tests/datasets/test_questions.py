@@ -102,7 +102,7 @@ def test_a_question_is_answerable_unless_it_says_otherwise(tmp_path: Path) -> No
         ("[1]", "must be a valid dictionary, but got [1]"),
         ("{}", "question is missing in {}"),
         ('{"question": 1}', "question must be a valid string, but got 1"),
-        ('{"question": " "}', "the text must not be empty, but got ' '"),
+        ('{"question": " "}', "the question is empty"),
         ('{"qestion": "q"}', "there is no key 'qestion'; did you mean 'question'?"),
         ('{"question": "q", "anwsers": ["a"]}', "there is no key 'anwsers'; did you mean 'answers'?"),
         ('{"question": "q", "answer": "a"}', "there is no key 'answer'; did you mean 'answers'?"),

@@ -442,14 +442,27 @@ def test_records_that_cannot_be_kept(tmp_path: Path) -> None:
         ("Who?", {}, "a list of one Question or more"),
         ([HER], {"topic": "Her"}, 'topic is "given" or "linked", but got \'Her\''),
         ([HER], {"settings": {"path": Path()}}, "the settings must be JSON-safe"),
-        ([HER], {"answerer": RunnableLambda(lambda _: 7)}, "the answerer must return a text"),
+        ([HER], {"answerer": 7}, "wanted an answerer or None"),
+        ([HER], {"seed": -1}, "seed must be an integer of 0 or more, but got -1"),
+        ([HER], {"seed": 1.5}, "seed must be an integer of 0 or more, but got 1.5"),
+        ([HER], {"workers": 3}, "workers must be LocalWorkers(n), RayWorkers() or None, but got 3"),
+        ([HER], {"method": 3}, "method must be a name or None, but got 3"),
+        ([HER], {"settings": [1]}, "settings must be a mapping or None, but got [1]"),
+        ([HER], {"records": 3}, "records must be a path or None, but got 3"),
+        ([HER], {"embedding_cache": 3}, "embedding_cache must be a path or None, but got 3"),
     ],
 )
-def test_mistakes(questions: Any, arguments: dict[str, Any], told: str) -> None:
+def test_mistakes_are_reported_before_the_first_question(questions: Any, arguments: dict[str, Any], told: str) -> None:
+    unasked = scripted({HER.text: ZeroDivisionError("asked")})
     with pytest.raises(InvalidArgumentError) as caught:
-        evaluate(scripted(SCRIPT), questions, **arguments)
+        evaluate(unasked, questions, **arguments)
     assert str(caught.value).startswith("evaluate: ")
     assert told in str(caught.value)
+
+
+def test_a_reply_of_an_answerer_that_is_no_answer() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^evaluate: the answerer must return a text"):
+        evaluate(scripted(SCRIPT), [HER], answerer=RunnableLambda(lambda _: 7))
 
 
 @pytest.mark.parametrize(
@@ -535,7 +548,8 @@ def test_a_failure_says_what_is_known() -> None:
 def test_runs_that_cannot_be_compared() -> None:
     one, two = (evaluate(scripted(SCRIPT), [question], method=question.text) for question in (HER, SPIRITED))
     for reports, told in (
-        ([], "wanted a list of one Report or more, but got"),
+        ([], "wanted a list of one Report or more, but got []"),
+        ([one, 3], "wanted a list of one Report or more, but got [Report("),
         ([one, one], "do not tell the runs apart"),
         ([one, two], "was asked 1 questions and Who made Spirited Away? 1, not the same ones"),
         ([one, replace(one, method="half", records=())], "Let both finish"),
@@ -543,6 +557,8 @@ def test_runs_that_cannot_be_compared() -> None:
         with pytest.raises(InvalidArgumentError, match="compare: ") as caught:
             compare(reports)
         assert told in str(caught.value)
+    with pytest.raises(InvalidArgumentError, match="compare: failures must be an integer of 0 or more, but got -1"):
+        compare([one], failures=-1)
 
 
 # --- the published data -----------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def test_only_questions_that_name_their_topic_serve() -> None:
     ]
     with pytest.raises(InvalidArgumentError, match="wanted 1, but only 0 can be made of 5 questions"):
         unanswerable_questions(useless, graph, 1)
-    with pytest.raises(InvalidArgumentError, match="number must be 1 or more, but got 0"):
+    with pytest.raises(InvalidArgumentError, match="number must be an integer of 1 or more, but got 0"):
         unanswerable_questions(load_questions(), graph, 0)
     named = Question("who directed HER?", seed_entities=("Her",))
     films = Question("and who Arrival?", seed_entities=("Arrival",))

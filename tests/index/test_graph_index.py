@@ -135,7 +135,7 @@ def test_empty_graph_and_missing_types() -> None:
 
 @pytest.mark.parametrize("nearest", ["nearest_entities", "nearest_relations", "nearest_types"])
 def test_wrong_arguments(index: GraphIndex, nearest: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="k must be 1 or more, but got 0"):
+    with pytest.raises(InvalidArgumentError, match="k must be an integer of 1 or more, but got 0"):
         getattr(index, nearest)(["Her"], 0)
     with pytest.raises(InvalidArgumentError, match="wanted a list of texts, but got the text 'Her'"):
         getattr(index, nearest)("Her", 1)

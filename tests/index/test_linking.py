@@ -241,7 +241,7 @@ def test_nothing_found(linker: EntityLinker) -> None:
 
 @pytest.mark.parametrize("question", ["", " \n"])
 def test_empty_question(linker: EntityLinker, question: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="got an empty question"):
+    with pytest.raises(InvalidArgumentError, match="the question is empty"):
         linker.link(question)
 
 

@@ -29,7 +29,23 @@ def test_names_of_this_machine_are_let_in(host: str) -> None:
     assert status(LOCAL, host=host) is None
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "[::1", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost@evil.example",
+        "evil.example@127.0.0.1",
+        "127.0.0.1/",
+        "127.0.0.1?a",
+        "127.0.0.1:",
+        "127.0.0.1:8000:1",
+        " 127.0.0.1",
+        "127.0.0.1#",
+        "[::1",
+        "",
+    ],
+)
 def test_a_name_that_is_made_to_lead_here_is_refused(host: str) -> None:
     assert status(LOCAL, host=host) == 421
 

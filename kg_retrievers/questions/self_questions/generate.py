@@ -7,11 +7,15 @@ from random import Random
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.questions.self_questions.shapes import Names, Shape, ShapeDrawer
 from kg_retrievers.questions.self_questions.wording import QuestionWriter
 
 #: The longest walk that a question can ask for.
 MAX_HOPS = 3
+
+#: The most questions of one call. It writes some hundred each second.
+MAX_COUNT = 100_000
 
 #: How many rounds of all kinds in a row may bring nothing new before there are no further questions.
 IDLE_ROUNDS = 20
@@ -36,7 +40,7 @@ def generate_questions(
 
     Args:
         graph: The graph; of an index `index.graph`.
-        count: How many to write; fewer where the graph has no more.
+        count: How many to write, at most `MAX_COUNT`; fewer where the graph has no more.
         seed: Of all that is drawn. Equal seeds give equal questions.
         max_hops: The longest walk, 1 to 3.
 
@@ -51,10 +55,9 @@ def generate_questions(
     """
     if not isinstance(graph, KnowledgeGraph):
         raise InvalidArgumentError(f"{_WHO}: wanted a KnowledgeGraph, as index.graph, but got {graph!r:.100}.")
-    if not isinstance(count, int) or count < 1:
-        raise InvalidArgumentError(f"{_WHO}: count must be an integer of 1 or more, but got {count!r}.")
-    if max_hops not in range(1, MAX_HOPS + 1):
-        raise InvalidArgumentError(f"{_WHO}: max_hops must be 1 to {MAX_HOPS}, but got {max_hops!r}.")
+    check_integer(count, f"{_WHO}: count", 1, MAX_COUNT)
+    check_integer(seed, f"{_WHO}: seed", 0)
+    check_integer(max_hops, f"{_WHO}: max_hops", 1, MAX_HOPS)
     names, random = Names(graph), Random(seed)
     drawer, writer = ShapeDrawer(graph, names, random), QuestionWriter(graph, names, random)
     kinds = [*range(1, max_hops + 1), 0]

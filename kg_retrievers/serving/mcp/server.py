@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from kg_retrievers.agents.toolkit import no_such_tool
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.core.stages import STAGE_EVENT
-from kg_retrievers.deadline import check_deadline
+from kg_retrievers.deadline import call_foreign, check_deadline, deadline
 from kg_retrievers.errors import KGRetrieversError, MissingExtraError
 from kg_retrievers.graph.verbalize import as_data_lines
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
@@ -26,9 +27,12 @@ from kg_retrievers.serving.workers import Workers
 try:
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+    from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
     from mcp.server.transport_security import TransportSecuritySettings
     from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
     from starlette.applications import Starlette
+    from starlette.datastructures import Headers, MutableHeaders
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ImportError as cause:
     raise MissingExtraError("serving a graph over MCP", "mcp") from cause
 
@@ -149,9 +153,67 @@ MOST_SESSIONS, IDLE_SECONDS = 256, 600.0
 
 
 def run_stdio(server: GraphServer) -> None:
-    """Answer on stdin and stdout until stdin ends. All other output goes to stderr."""
-    with without_questions_in_logs():
-        server.run("stdio")
+    """Answer on stdin and stdout until stdin ends, or Ctrl-C. All other output goes to stderr."""
+    with without_questions_in_logs(), deadline(threading.TIMEOUT_MAX, KGRetrieversError):
+        call_foreign(server.run, "stdio")  # in a daemon thread: nothing else stops a thread that reads stdin
+
+
+class RoomForSessions:
+    """Ends the session that has asked nothing for longest if another one needs its room.
+
+    A session with a request under way stays. The client of an ended one opens another, as the protocol has it.
+
+    Args:
+        app: The application of the SDK.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Know no session yet."""
+        self.app = app
+        self._asking: dict[str, int] = {}  # how many requests are under way, by session, the last to ask last
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER) if scope["type"] == "http" else ""
+        if session is None:
+            await self._make_room(scope)
+
+        async def noted(message: Message) -> None:
+            if session is None and message["type"] == "http.response.start" and message["status"] < 400:
+                self._count(MutableHeaders(raw=message["headers"]).get(MCP_SESSION_ID_HEADER), 0)
+            await send(message)
+
+        if session and scope["method"] == "DELETE":
+            self._asking.pop(session, None)
+        asks = bool(session) and scope["method"] == "POST" and session in self._asking
+        if asks:
+            self._count(session, 1)
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            if asks:
+                self._count(session, -1)
+
+    def _count(self, session: str | None, more: int) -> None:
+        if session is not None:
+            self._asking[session] = self._asking.pop(session, 0) + more
+
+    async def _make_room(self, scope: Scope) -> None:
+        idle = next((one for one, asking in self._asking.items() if not asking), None)
+        if idle is None or len(self._asking) < MOST_SESSIONS:
+            return
+        del self._asking[idle]
+        headers = MutableHeaders(raw=[*scope["headers"]])
+        headers[MCP_SESSION_ID_HEADER] = idle
+        ending = {**scope, "method": "DELETE", "headers": headers.raw}
+
+        async def nothing() -> Message:
+            return {"type": "http.request"}
+
+        async def unheard(message: Message) -> None:
+            pass
+
+        await self.app(ending, nothing, unheard)
 
 
 def http_app(service: GraphService, access: Access) -> AccessMiddleware:
@@ -174,6 +236,7 @@ def http_app(service: GraphService, access: Access) -> AccessMiddleware:
             session_idle_timeout=IDLE_SECONDS,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `access` looks
         )
+        app.add_middleware(RoomForSessions)
         app.add_route(HEALTH_PATH, health_endpoint(service, access), methods=["GET"])
         return app
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from functools import cache, partial
 from importlib.metadata import version
 from importlib.resources import files
@@ -194,11 +195,12 @@ async def _page(package: str, name: str, kind: str, request: Request) -> Respons
     return Response(content, media_type=kind, headers=SAFE)
 
 
-async def _lines(first: Event, events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
-    yield _line(first)
+async def _lines(first: Event, events: AsyncGenerator[Event]) -> AsyncIterator[bytes]:
     try:
-        async for event in events:
-            yield _line(event)
+        async with aclosing(events):
+            yield _line(first)
+            async for event in events:
+                yield _line(event)
     except Exception as error:  # the head of the response is sent
         yield _line({"event": "error", **describe(error)})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from langchain_core.documents import Document
@@ -62,20 +63,21 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
     if ask.seed_entities:
         given["seed_entities"] = [resolve(retriever.index, seed) for seed in ask.seed_entities]
     stages = [stage.name for stage in retriever.running_stages]
-    updates = workflow.stream({"question": ask.question, **given}, stream_mode="updates")
+    updates: Any = workflow.stream({"question": ask.question, **given}, stream_mode="updates")
     tell({"event": "started", "retriever": type(retriever).__name__, "stages": [*stages, *_ANSWERING]})
     state: dict[str, Any] = {}
     began = time.perf_counter()
-    for update in updates:
-        for node, written in update.items():
-            state |= written or {}
-            if node in stages:
-                tell(_stage(node, retriever, written or {}, ask.edited, time.perf_counter() - began))
-            elif node in _ANSWERING:
-                tell({"event": "stage", "name": node, "seconds": time.perf_counter() - began, "found": []})
-            if (written or {}).get("documents"):
-                tell(_evidence(state["documents"], retriever.graph))
-        began = time.perf_counter()
+    with closing(updates):  # also if nobody reads on
+        for update in updates:
+            for node, written in update.items():
+                state |= written or {}
+                if node in stages:
+                    tell(_stage(node, retriever, written or {}, ask.edited, time.perf_counter() - began))
+                elif node in _ANSWERING:
+                    tell({"event": "stage", "name": node, "seconds": time.perf_counter() - began, "found": []})
+                if (written or {}).get("documents"):
+                    tell(_evidence(state["documents"], retriever.graph))
+            began = time.perf_counter()
     tell(_answer(state))
 
 

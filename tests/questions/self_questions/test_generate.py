@@ -150,9 +150,11 @@ def test_a_graph_with_nothing_to_ask(graph: KnowledgeGraph) -> None:
     ("fields", "message"),
     [
         ({"graph": "films.csv"}, "wanted a KnowledgeGraph, as index.graph, but got 'films.csv'"),
-        ({"count": 0}, "count must be an integer of 1 or more, but got 0"),
-        ({"count": 1.5}, "count must be an integer of 1 or more, but got 1.5"),
-        ({"max_hops": 4}, "max_hops must be 1 to 3, but got 4"),
+        ({"count": 0}, "count must be an integer from 1 to 100,000, but got 0"),
+        ({"count": 1.5}, "count must be an integer from 1 to 100,000, but got 1.5"),
+        ({"count": 2**31}, "count must be an integer from 1 to 100,000, but got 2147483648"),
+        ({"seed": -1}, "seed must be an integer of 0 or more, but got -1"),
+        ({"max_hops": 4}, "max_hops must be an integer from 1 to 3, but got 4"),
     ],
     ids=str,
 )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -15,10 +17,13 @@ from langchain_core.messages import AIMessage
 from web_server import WebServer
 
 from kg_retrievers import GraphIndex
+from kg_retrievers.agents import Workflow, build_workflow
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import BudgetError
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.app import make_app
+from kg_retrievers.serving.web.requests import Ask
+from kg_retrievers.serving.web.stages import tell_stages
 from kg_retrievers.serving.workers import Workers
 
 BODY = {"question": "Who directed Her?", "method": "rog"}
@@ -81,6 +86,40 @@ def test_what_a_client_who_leaves_has_asked_is_stopped(server: WebServer, gate: 
     assert gate.left.wait(30)
     gate.set()
     assert httpx.post(server.address + "api/ask", json=BODY, timeout=60).status_code == 200  # the thread is free again
+
+
+def test_the_run_of_a_client_who_leaves_is_closed_at_once(index: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    workflow, closed, stream = build_workflow(GraphService(index).retriever()), list[bool](), Workflow.stream
+
+    def watched(self: Workflow, *arguments: Any, **more: Any) -> Iterator[Any]:
+        try:
+            yield from stream(self, *arguments, **more)
+        finally:
+            closed.append(True)
+
+    def tell(event: dict[str, Any]) -> None:
+        if event["event"] == "stage":
+            raise BudgetError("nobody waits for this call any longer.")
+
+    monkeypatch.setattr(Workflow, "stream", watched)
+    with pytest.raises(BudgetError):
+        tell_stages(workflow, Ask(question="Who directed Her?"), tell)
+    assert closed == [True]
+
+
+def test_clients_that_do_not_read_cost_nobody_an_answer(index: GraphIndex) -> None:
+    asked = {"question": "Who directed Her?"}
+    body = json.dumps(asked).encode()
+    with WebServer(make_app(GraphService(index), workers=Workers(waiting=200))) as running, ExitStack() as left_open:
+        head = f"POST /api/ask HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
+        for _ in range(100):
+            client = left_open.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            client.connect(("127.0.0.1", running.port))
+            client.sendall(head.encode() + body)
+        answer = httpx.post(running.address + "api/ask", json=asked, timeout=120)
+        assert json.loads(answer.text.splitlines()[-1])["answers"] == ["Spike Jonze"]
 
 
 @pytest.mark.heavy

@@ -19,6 +19,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, named_arguments
+from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.index.embeddings import embed
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
@@ -126,8 +127,7 @@ def train_graph_prompt(
     settings = GraphPromptConfig.of(setting, **config)
     if not settings.soft_tokens and not settings.lora_rank:
         raise InvalidArgumentError(f"{who}: with soft_tokens=0 and lora_rank=0 there is nothing to train. Raise one.")
-    if epochs < 1:
-        raise InvalidArgumentError(f"{who}: epochs must be 1 or more, but got {epochs}.")
+    check_integer(epochs, f"{who}: epochs")
     if not examples or (validation is not None and not validation):
         raise InvalidArgumentError(f"{who}: wanted one or more examples in each list, but got an empty one.")
     folder, parts = checked_output(who, output), _split(examples, validation, seed)

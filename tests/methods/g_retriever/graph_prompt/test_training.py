@@ -197,7 +197,7 @@ def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"encoder": None, "soft_tokens": 0}, "nothing to train"),
-        ({"epochs": 0}, "^train_graph_prompt: epochs must be 1 or more, but got 0"),
+        ({"epochs": 0}, "^train_graph_prompt: epochs must be an integer of 1 or more, but got 0"),
         ({"learning_rate": 1.0}, "learning_rate must be less than 1, but got 1.0"),
         ({"warm_up": 1.5}, "warm_up must be less than or equal to 1, but got 1.5"),
         ({"max_gradient": float("inf")}, "max_gradient must be a finite number, but got inf"),
