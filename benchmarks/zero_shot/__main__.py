@@ -7,7 +7,8 @@ the paraphrases of those of one, PathQuestion of 2 and 3 hops, and folders of on
 `questions.jsonl`, `unanswerable.jsonl` and `examples.jsonl`. All questions are asked without a threshold; whether the
 default one (`min_confidence`) lets an answer through follows from its confidence. "lacking" are questions to graphs
 without a relation of their gold path (see `question_sets.py`), and the unanswerable ones of one's own folders. Wrong
-is an answer that holds no gold answer. `--output` gets a row a question, as JSON lines; see `asking.Row`.
+is an answer that holds no gold answer. `--output` gets a row a question, as JSON lines; see `asking.Row`. `--record`
+writes a table of the docs: with published sets a row for each set, without them the figures of all graphs together.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+from benchmarks import figures
 from benchmarks.zero_shot import measures
 from benchmarks.zero_shot.asking import Row, Topic, ask, build_retriever, default_threshold
 from benchmarks.zero_shot.indexes import EmbeddingsName, Indexer, default_cache
@@ -55,6 +57,25 @@ def main() -> None:
     }
     for title, table in titles.items():
         print(f"{title}\n\n{table}\n")
+    if arguments.record:
+        _record(arguments, rows, threshold)
+
+
+def _record(arguments: argparse.Namespace, rows: list[Row], threshold: float) -> None:
+    """Write a table of the docs, whose command names all graphs of a folder."""
+    homes = {folder.parent for folder in arguments.own}
+    own = f" --own {homes.pop()}/*" if len(homes) == 1 else ""
+    sets = "" if arguments.sets else " --sets"
+    command = f"python -m benchmarks.zero_shot{sets} --topic linked --no-speed{own}"
+    rows = [row for row in rows if row["topic"] == "linked"]
+    asked = [row for row in rows if row["setting"] == "plain"]
+    if arguments.sets:
+        table, settings = measures.set_lines(rows, threshold), "no examples"
+    else:
+        table, settings = measures.own_lines(rows, threshold, arguments.own[0].parent.name), "15 examples if it says so"
+    n = f"{sum(row['answerable'] and row['kind'] != 'claim' for row in asked):,} questions"
+    run = figures.run_of(command, n=n, mode=f"SimGRAG, no language model, {settings}, linked entities", seed=0)
+    figures.record(arguments.record, table, run)
 
 
 def _asked(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -97,6 +118,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=default_cache(), help="the folder that keeps vectors")
     parser.add_argument("--output", type=Path, help="a file of JSON lines, a row a question")
     parser.add_argument("--read", type=Path, help="ask nothing, and print the tables of such a file")
+    parser.add_argument("--record", metavar="NAME", help="write benchmarks/results/NAME.json, a table of the docs")
     return parser.parse_args()
 
 
