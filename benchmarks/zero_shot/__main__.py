@@ -67,14 +67,15 @@ def _record(arguments: argparse.Namespace, rows: list[Row], threshold: float) ->
     own = f" --own {homes.pop()}/*" if len(homes) == 1 else ""
     sets = "" if arguments.sets else " --sets"
     command = f"python -m benchmarks.zero_shot{sets} --topic linked --no-speed{own}"
-    rows = [row for row in rows if row["topic"] == "linked"]
+    names = {folder.name for folder in arguments.own}
+    rows = [row for row in rows if row["topic"] == "linked" and (arguments.sets or row["set"] in names)]
     asked = [row for row in rows if row["setting"] == "plain"]
     if arguments.sets:
-        table, settings = measures.set_lines(rows, threshold), "no examples"
+        table, examples = measures.set_lines(rows, threshold), "no examples"
     else:
-        table, settings = measures.own_lines(rows, threshold, arguments.own[0].parent.name), "15 examples if it says so"
+        table, examples = measures.own_lines(rows, threshold, arguments.own[0].parent.name), "no examples or 15"
     n = f"{sum(row['answerable'] and row['kind'] != 'claim' for row in asked):,} questions"
-    run = figures.run_of(command, n=n, mode=f"SimGRAG, no language model, {settings}, linked entities", seed=0)
+    run = figures.run_of(command, n=n, mode=f"SimGRAG, no language model, {examples}, linked entities", seed=0)
     figures.record(arguments.record, table, run)
 
 

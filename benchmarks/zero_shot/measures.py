@@ -131,8 +131,8 @@ def _own_column(part: Sequence[Row], asked: Sequence[Row], threshold: float) -> 
     claims = [float(outcome(row, threshold) == "right") for row in part if row["kind"] == "claim"]
     right = [float(outcome(row, threshold) == "right") for row in asked]
     wrong = [float(outcome(row, threshold) in ("partly", "wrong")) for row in asked]
-    casual_right = casual.count("right") / len(casual) if casual else None
-    casual_wrong = (len(casual) - casual.count("right") - casual.count("refused")) / len(casual) if casual else None
+    casual_right = casual.count("right") / max(1, len(casual))
+    casual_wrong = 1 - casual_right - casual.count("refused") / max(1, len(casual))
     return [
         str(len(asked)),
         share_with_interval(right),
@@ -140,7 +140,7 @@ def _own_column(part: Sequence[Row], asked: Sequence[Row], threshold: float) -> 
         figures.share(sum(wrong) / len(given)),
         figures.share(sum(row["exact"] for row in asked) / len(asked)),
         figures.share(auroc([row["confidence"] or 0.0 for row in answered], [row["exact"] for row in answered])),
-        f"{figures.share(casual_right)} / {figures.share(casual_wrong)} (n {len(casual)})",
+        f"{figures.share(casual_right)} / {figures.share(casual_wrong)} (n {len(casual)})" if casual else "-",
         f"{share_with_interval(lost)} (n {len(lost)})",
         f"{share_with_interval(claims)} (n {len(claims)})" if claims else "-",
     ]
