@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             n=f"{limit} questions of each graph, fewer after {options.seconds:.0f} CPU seconds",
             mode="no language model, no examples, no training",
             seed=options.seed,
-            embeddings="default, or all-MiniLM-L6-v2 by name,",
+            embeddings="default and all-MiniLM-L6-v2" if any("MiniLM" in name for name in names) else "default",
             depends_on=ROOMS if any(CONTESTANTS[name].is_ours for name in names) else ("kg_retrievers/index",),
         ),
         "python": sys.version.split()[0],
