@@ -21,6 +21,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 #: The mode of most tables.
 SIMGRAG = "SimGRAG, no language model, no examples, linked entities, default threshold"
+SIMGRAG_EXAMPLES = SIMGRAG.replace("no examples", "no examples or 15")
 
 #: The rooms that decide what SimGRAG answers.
 SIMGRAG_ROOMS = ("kg_retrievers/questions", "kg_retrievers/methods/simgrag", "kg_retrievers/index")
@@ -142,16 +143,13 @@ def shown(names: Sequence[str]) -> str:
 
 
 def provenance(runs: Sequence[Run]) -> str:
-    """Return how runs were made, each thing that they share once."""
-    commands = "; ".join(f"`{run['command']}` (n {run['n']})" for run in runs)
-    parts = [
-        *dict.fromkeys(run["mode"] for run in runs),
-        "; ".join(dict.fromkeys(f"{run['embeddings']} embeddings" for run in runs)),
-        "; ".join(dict.fromkeys("nothing drawn" if run["seed"] is None else f"seed {run['seed']}" for run in runs)),
-        "; ".join(dict.fromkeys(f"commit {run['commit']}" for run in runs)),
-        *dict.fromkeys(run["note"] for run in runs if "note" in run),
-    ]
-    return f"Measured: {commands}. {'. '.join(parts)}."
+    """Return how runs were made, each thing that they share once. What most tables share is said on their pages."""
+    commands = ", ".join(f"`{run['command']}` (n {run['n']})" for run in runs)
+    others = [f"{'older ' if 'note' in run else ''}commit {run['commit']}" for run in runs]
+    others += [f"{run['embeddings']} embeddings" for run in runs if run["embeddings"] != "default"]
+    others += [f"seed {run['seed']}" for run in runs if run["seed"] is not None]
+    modes = dict.fromkeys(f" Mode: {run['mode']}." for run in runs if run["mode"] != SIMGRAG)
+    return f"Measured: {commands}, {', '.join(dict.fromkeys(others))}.{''.join(modes)}"
 
 
 def outcome_table(
@@ -168,7 +166,8 @@ def outcome_table(
 
 def markdown(lines: Table) -> str:
     """Return a table in Markdown."""
-    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], ["---"] * len(lines[0]), *lines[1:]))
+    head, *rows = (f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join([head, f"|{'---|' * len(lines[0])}", *rows])
 
 
 def share(value: float | None, digits: int = 3) -> str:

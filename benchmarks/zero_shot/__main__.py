@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -58,25 +59,24 @@ def main() -> None:
     for title, table in titles.items():
         print(f"{title}\n\n{table}\n")
     if arguments.record:
-        _record(arguments, rows, threshold)
+        _record([row for row in rows if row["topic"] == "linked"], threshold, arguments)
 
 
-def _record(arguments: argparse.Namespace, rows: list[Row], threshold: float) -> None:
-    """Write a table of the docs, whose command names all graphs of a folder."""
-    homes = {folder.parent for folder in arguments.own}
-    own = f" --own {homes.pop()}/*" if len(homes) == 1 else ""
-    sets = "" if arguments.sets else " --sets"
-    command = f"python -m benchmarks.zero_shot{sets} --topic linked --no-speed{own}"
-    names = {folder.name for folder in arguments.own}
-    rows = [row for row in rows if row["topic"] == "linked" and (arguments.sets or row["set"] in names)]
-    asked = [row for row in rows if row["setting"] == "plain"]
+def _record(rows: list[Row], threshold: float, arguments: argparse.Namespace) -> None:
+    """Write a table of the docs."""
+    asked = [row for row in rows if row["setting"] == "plain" and row["answerable"] and row["kind"] != "claim"]
     if arguments.sets:
-        table, examples = measures.set_lines(rows, threshold), "no examples"
+        name, table, mode = "graphs-nobody-taught", measures.set_lines(rows, threshold), figures.SIMGRAG
     else:
-        table, examples = measures.own_lines(rows, threshold, arguments.own[0].parent.name), "no examples or 15"
-    n = f"{sum(row['answerable'] and row['kind'] != 'claim' for row in asked):,} questions"
-    run = figures.run_of(command, n=n, mode=f"SimGRAG, no language model, {examples}, linked entities", seed=0)
-    figures.record(arguments.record, table, run)
+        folder = arguments.own[0].parent.name
+        name, table, mode = (
+            f"own-graphs-{folder}",
+            measures.own_lines(rows, threshold, folder),
+            figures.SIMGRAG_EXAMPLES,
+        )
+    command = figures.this_command("benchmarks.zero_shot")
+    command = re.sub(r"(\S+/)\w+(?: \1\w+)+", r"\1*", re.sub(r" --output \S+", "", command))  # as it is typed
+    figures.record(name, table, figures.run_of(command, n=f"{len(asked):,} questions", mode=mode, seed=0))
 
 
 def _asked(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -119,8 +119,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=default_cache(), help="the folder that keeps vectors")
     parser.add_argument("--output", type=Path, help="a file of JSON lines, a row a question")
     parser.add_argument("--read", type=Path, help="ask nothing, and print the tables of such a file")
-    parser.add_argument("--record", metavar="NAME", help="write benchmarks/results/NAME.json, a table of the docs")
-    return parser.parse_args()
+    parser.add_argument("--record", action="store_true", help="write the table of the docs, without --read")
+    arguments = parser.parse_args()
+    if arguments.read and arguments.record:
+        parser.error("--record writes the commit of this checkout, which may not be that of the rows to --read.")
+    return arguments
 
 
 if __name__ == "__main__":

@@ -81,17 +81,20 @@ def answer_table(rows: Sequence[Row], threshold: float) -> str:
 
 def set_lines(rows: Sequence[Row], threshold: float) -> list[list[str]]:
     """Return the table of all sets for the docs: a short form of `answer_table`."""
-    lines = [
-        ["questions", "n", "`hit` [95 %]", "exact", "F1", "answered", "wrong of these", "AUROC", "lacking: refused"]
-    ]
+    lines = [["questions", "n", "`hit` [95 %]", "exact", "answered", "wrong of these", "AUROC", "lacking: refused"]]
     for (name, topic, _), part in _groups(rows, "plain").items():
         asked = [row for row in part if row["answerable"]]
         given = [row for row in asked if is_given(row, threshold)]
         answered = [row for row in asked if row["answered"]]
         lost = [not is_given(row, threshold) for row in rows if _key(row)[:2] == (name, topic) and _is_lost(row)]
         area = auroc([row["confidence"] or 0.0 for row in answered], [row["hit"] for row in answered])
-        shares = [np.mean([row[measure] for row in asked]) for measure in ("exact", "f1")]
-        shares += [len(given) / len(asked), np.mean([1 - row["hit"] for row in given]), area, np.mean(lost)]
+        shares = [
+            np.mean([row["exact"] for row in asked]),
+            len(given) / len(asked),
+            np.mean([1 - row["hit"] for row in given]),
+            area,
+            np.mean(lost),
+        ]
         hits = share_with_interval([row["hit"] for row in asked])
         lines.append([_TITLES.get(name, f"{name}, by hand"), str(len(asked)), hits, *map(figures.share, shares)])
     return lines
