@@ -76,7 +76,7 @@ def answer_table(rows: Sequence[Row], threshold: float) -> str:
         line += [_share(auroc(sure, [row[name] for row in answered])) for name in ("hit", "exact")]
         line += [_mean(not is_given(row, threshold) for row in lost), str(len(lost))]
         lines.append(line)
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def set_lines(rows: Sequence[Row], threshold: float) -> list[list[str]]:
@@ -176,7 +176,7 @@ def kind_table(rows: Sequence[Row], threshold: float) -> str:
                 found = [outcome(row, threshold) for row in asked if kind in ("all", str(row["kind"]))]
                 shares = [_share(found.count(one) / len(found)) for one in outcomes]
                 lines.append([name, topic, "yes" if setting == "examples" else "no", kind, str(len(found)), *shares])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def reliability_table(rows: Sequence[Row]) -> str:
@@ -192,7 +192,7 @@ def reliability_table(rows: Sequence[Row]) -> str:
             means = [_mean(row[measure] for row in inside) for measure in ("hit", "exact")]
             cells.append(f"{' / '.join(means)} ({len(inside)})" if inside else "")
         lines.append([name, topic, *cells])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def speed_table(rows: Sequence[Row]) -> str:
@@ -203,7 +203,7 @@ def speed_table(rows: Sequence[Row]) -> str:
             taken = [row["cpu_ms"] for row in part][WARM_UP:]
             if taken and (setting == "speed" or name.startswith("metaqa")):
                 lines.append([name, topic, str(len(taken)), *(f"{np.quantile(taken, at):.1f}" for at in (0.5, 0.95))])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def threshold_table(rows: Sequence[Row]) -> str:
@@ -218,7 +218,7 @@ def threshold_table(rows: Sequence[Row]) -> str:
             shares = [_share(len(given) / len(asked)), _mean(1 - row["hit"] for row in given)]
             cells.append(" / ".join([*shares, _mean(not is_given(row, threshold) for row in lost)]))
         lines.append([name, topic, *cells])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def _key(row: Row) -> tuple[str, str, str]:
@@ -244,8 +244,3 @@ def _mean(values: Iterable[float]) -> str:
 
 def _share(value: float | np.floating | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def _markdown(lines: Sequence[Sequence[str]]) -> str:
-    rows = ["| " + " | ".join(line) + " |" for line in lines]
-    return "\n".join([rows[0], "|---" * len(lines[0]) + "|", *rows[1:]])
