@@ -76,7 +76,7 @@ def main() -> None:
                 cells = _show(name, method, retriever, drawn, topic)
             table.setdefault(method, [method]).append(cells[0] if retriever.proposes_answers else cells[-1])
     if arguments.record:
-        head = ["`hit` of simgrag, answer recall@10 of the others", *arguments.sets]
+        head = ["method", *arguments.sets]
         rooms = ["kg_retrievers/methods", "kg_retrievers/questions", "kg_retrievers/training"]
         command = figures.this_command("benchmarks.self_questions")
         n = f"{arguments.limit} questions of each set"
@@ -124,7 +124,7 @@ def _cell(value: float | None, interval: object) -> str:
     if value is None:
         return "-"
     low, high = interval if isinstance(interval, list | tuple) else (value, value)
-    return f"{value:.3f} ({low:.3f} ... {high:.3f})"
+    return f"{figures.share(value)} [{figures.share(low)}-{figures.share(high)}]"
 
 
 if __name__ == "__main__":
