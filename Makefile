@@ -115,7 +115,7 @@ for path in sys.argv[1:]:
 endef
 export RUN_NOTEBOOKS
 
-generate: $(CORE) ## write what is made from the registry: tables, stub, navigation
+generate: $(CORE) ## write what is made from the registry and from figures: tables, stub, navigation
 	@$(BIN)/python docs/generate.py
 
 docs: generate ## make the pictures of the gallery, and build the docs into site/

@@ -1,6 +1,6 @@
 """What language models of different quality do to right, wrong and refused answers; scripted models, no published one.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.language_model_modes [--graphs looked-at | kept] [--method simgrag] [--fit]
+    OMP_NUM_THREADS=1 python -m benchmarks.language_model_modes [--graphs looked-at | kept] [--method NAME] [--record]
 
 Asks the questions with a walk as their gold pattern of three graphs, as they are ("complete") and without one relation
 of the gold path ("lacking"). The scripted models: *perfect* chooses the right reading if it is offered, else it writes
@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from benchmarks import figures
 from benchmarks.zero_shot.indexes import Indexer, default_cache
 from benchmarks.zero_shot.question_sets import QuestionSet, lacking, own_graph, own_set, walk_pattern
 from kg_retrievers import GraphIndex, Question
@@ -192,6 +193,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--fit", action="store_true", help="print how often readings of each kind are right")
     parser.add_argument("--show", action="store_true", help="print the wrong answers")
+    parser.add_argument("--record", action="store_true", help="write the table of the docs")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     found: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
@@ -211,12 +213,30 @@ def main() -> None:
         calls, tokens = sum(one.calls for one in outcomes) / n, sum(one.tokens for one in outcomes) / n
         seconds = sum(one.seconds for one in outcomes) / n
         print(f"| {graph} | {model} | {n} | {shares} | {calls:.2f} | {tokens:,.0f} | {1000 * seconds:.0f} |")
+    if options.record:
+        record(options.graphs, found)
     if options.fit:
         print()
         answered = [one for outcomes in found.values() for one in outcomes if one.source in ("chosen", "llm")]
         for confidence in sorted({one.confidence for one in answered}):
             some = [one.said == "right" for one in answered if one.confidence == confidence]
             print(f"confidence {confidence}: {sum(some)} of {len(some)} answers right")
+
+
+def record(graphs: str, found: Mapping[tuple[str, str], Sequence[Outcome]]) -> None:
+    """Write the table of the docs; that of the graphs kept aside has the calls and the tokens."""
+    is_kept = graphs == "kept"
+    table = [["graphs, model", *(("kept aside", "calls", "tokens") if is_kept else ("looked at",))]]
+    for (graph, model), outcomes in found.items():
+        n, said = len(outcomes), Counter(one.said for one in outcomes)
+        shares = " / ".join(figures.share(said[name] / n) for name in ("right", "wrong", "refused"))
+        calls, tokens = sum(one.calls for one in outcomes) / n, sum(one.tokens for one in outcomes) / n
+        cost = [f"{calls:.2f}", f"{tokens:,.0f}"] if is_kept else []
+        table.append([f"{graph}, {'no model' if model == 'none' else model}", shares, *cost])
+    n = f"{len(found['complete', 'none'])} questions"
+    mode = "SimGRAG, scripted models, no examples, linked entities, default threshold"
+    run = figures.run_of(figures.this_command("benchmarks.language_model_modes"), n=n, mode=mode)
+    figures.record(f"language-models-{graphs}", table, run)
 
 
 if __name__ == "__main__":

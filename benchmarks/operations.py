@@ -1,6 +1,6 @@
 """Asks the questions of `benchmarks/operation_questions`: how many are right, wrong and refused, by kind.
 
-    python -m benchmarks.operations [--held-out] [--show]
+    python -m benchmarks.operations [--held-out] [--show] [--record]
     python -m benchmarks.operations --folder benchmarks/operation_questions/fit/chess ... [--show]
 
 Entities are found in the questions. An answer is right if it is the exact value, or exactly the set of entities.
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import figures
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.sample import load_graph
@@ -27,6 +28,19 @@ QUESTIONS = Path(__file__).parent / "operation_questions"
 GRAPHS = ("sample", "huts", "newspapers")
 
 OUTCOMES = ("right", "wrong", "refused")
+
+#: How the docs call the kinds of questions.
+KINDS = {
+    "count": "how many",
+    "polar": "whether",
+    "superlative": "the most, the oldest",
+    "comparative": "X or Y, more than",
+    "condition": "before, over, between",
+    "negation": "not, without",
+    "both_either": "both, either, neither",
+    "at_least": "at least, exactly",
+    "all": "all",
+}
 
 
 def load_named_graph(name: str) -> KnowledgeGraph:
@@ -76,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half")
     parser.add_argument("--show", action="store_true", help="show each question of the half to look at")
     parser.add_argument("--folder", type=Path, nargs="+", default=[], help="ask the questions of these folders instead")
+    parser.add_argument("--record", action="store_true", help="write the table of the docs")
     options = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
     sources = sources_of(options.folder, "held_out" if options.held_out else "dev")
@@ -89,6 +104,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for kind in sorted(counts, key=lambda kind: (kind == "all", kind)):
         of_kind, total = counts[kind], counts[kind].total()
         print(f"{kind:14}{total:5}" + "".join(f"{of_kind[name] / total:10.2f}" for name in OUTCOMES))
+    if options.record:
+        part = "-".join(path.name for path in options.folder) or ("held-out" if options.held_out else "dev")
+        title = {"dev": "looked at", "held-out": "kept aside"}.get(part, part)
+        rows = figures.outcome_table("kind", title, KINDS, counts)
+        run = figures.run_of(figures.this_command("benchmarks.operations"), n=f"{counts['all'].total()} questions")
+        figures.record(f"operations-{part}", rows, run)
 
 
 if __name__ == "__main__":

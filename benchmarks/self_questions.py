@@ -1,7 +1,7 @@
 r"""What questions that a graph writes about itself bring, on questions that people wrote; no language model.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/self_questions.py [--limit 300] [--count 2000] \
-        [--sets metaqa-1 metaqa-2 pathquestion-2] [--no-training]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.self_questions [--limit 300] [--count 2000] \
+        [--sets metaqa-1 metaqa-2 pathquestion-2] [--no-training] [--record]
 
 `--count` questions are written from each graph with `--seed`; `--limit` questions of each set, drawn with this seed,
 are asked with their topic given and with it linked. All default embeddings. None of a set's own questions is an
@@ -20,8 +20,8 @@ import argparse
 import time
 from pathlib import Path
 
-from question_splits import DATA
-
+from benchmarks import figures
+from benchmarks.question_splits import DATA
 from kg_retrievers import (
     GraphIndex,
     KnowledgeGraph,
@@ -59,7 +59,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=[""], help="parts of the names of those to measure")
     parser.add_argument("--no-training", action="store_true", help="leave out what is trained")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--record", action="store_true", help="write the table of the docs, of linked topics")
     arguments = parser.parse_args()
+    table: dict[str, list[str]] = {}
     print("| set | n | method | topic | hit | exact match | F1 | answer recall@10 |\n|---|---|---|---|---|---|---|---|")
     made: dict[Path, dict[str, BaseKGRetriever]] = {}
     for name in arguments.sets:
@@ -71,7 +73,16 @@ def main() -> None:
             if not any(part in method for part in arguments.methods):
                 continue
             for topic in ("given", "linked"):
-                _show(name, method, retriever, drawn, topic)
+                cells = _show(name, method, retriever, drawn, topic)
+            table.setdefault(method, [method]).append(cells[0] if retriever.proposes_answers else cells[-1])
+    if arguments.record:
+        head = ["method", *arguments.sets]
+        rooms = ["kg_retrievers/methods", "kg_retrievers/questions", "kg_retrievers/training"]
+        command = figures.this_command("benchmarks.self_questions")
+        n = f"{arguments.limit} questions of each set"
+        mode = "no language model, linked entities, no threshold"
+        run = figures.run_of(command, n=n, mode=mode, seed=arguments.seed, depends_on=rooms)
+        figures.record("self-questions", [head, *table.values()], run)
 
 
 def _retrievers(path: Path, arguments: argparse.Namespace) -> dict[str, BaseKGRetriever]:
@@ -97,8 +108,8 @@ def _retrievers(path: Path, arguments: argparse.Namespace) -> dict[str, BaseKGRe
     return retrievers
 
 
-def _show(name: str, method: str, retriever: BaseKGRetriever, questions: list[Question], topic: str) -> None:
-    """Print a row."""
+def _show(name: str, method: str, retriever: BaseKGRetriever, questions: list[Question], topic: str) -> list[str]:
+    """Print a row and return its figures."""
     report = evaluate(retriever, questions, topic=topic, method=method)  # type: ignore[arg-type]
     if errors := report.metrics["errors"]:
         raise SystemExit(f"{method}: {errors} errors")
@@ -106,13 +117,14 @@ def _show(name: str, method: str, retriever: BaseKGRetriever, questions: list[Qu
     cells = [_cell(report.metrics.get(key), report.intervals.get(key)) for key in wanted]
     cells = [*cells, "-"] if retriever.proposes_answers else ["-", "-", "-", *cells]
     print(f"| {name} | {len(questions)} | {method} | {topic} | {' | '.join(cells)} |", flush=True)
+    return cells
 
 
 def _cell(value: float | None, interval: object) -> str:
     if value is None:
         return "-"
     low, high = interval if isinstance(interval, list | tuple) else (value, value)
-    return f"{value:.3f} ({low:.3f} ... {high:.3f})"
+    return f"{figures.share(value)} [{figures.share(low)}-{figures.share(high)}]"
 
 
 if __name__ == "__main__":

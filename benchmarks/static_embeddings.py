@@ -1,6 +1,6 @@
 """What the default embeddings find, and how large the share of the letters in them should be.
 
-    python benchmarks/static_embeddings.py [--letters 0 .05 .1 .15 .2 .25 .3 .4 .5 1] [--minilm] [--seed 0]
+    python -m benchmarks.static_embeddings [--letters 0 .05 .1 .15 .2 .25 .3 .4 .5 1] [--minilm] [--seed 0] [--record]
 
 - words: the other names that people gave a property of Wikidata, each asked among the names of all 2,728.
 - typos: 2,000 names of Freebase, two random letters of each replaced, left out, doubled or swapped, asked among all.
@@ -21,8 +21,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
-from question_splits import DATA, minilm
 
+from benchmarks import figures
+from benchmarks.question_splits import DATA, minilm
 from kg_retrievers import HashedEmbeddings, local_embeddings
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
@@ -42,6 +43,7 @@ def main() -> None:
     parser.add_argument("--letters", nargs="+", type=float, default=SHARES)
     parser.add_argument("--minilm", action="store_true", help="all-MiniLM-L6-v2 as well")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--record", action="store_true", help="write the table of the docs")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     properties, asked, gold = read_properties()
@@ -54,6 +56,7 @@ def main() -> None:
     if arguments.minilm:
         kinds["all-MiniLM-L6-v2"] = local_embeddings(minilm())
     print(f"{len(properties):,} properties, {len(asked):,} other names; {len(names):,} names, {TYPOS:,} with typos")
+    table = [["embeddings", "other names", "two typos", "both", "CPU ms per text"]]
     print("embeddings\twords\ttypos\tboth\tcosine of words\tof typos\tms first\tms again")
     for kind, embeddings in kinds.items():
         first, again = milliseconds(embeddings, names), milliseconds(embeddings, names)
@@ -65,6 +68,19 @@ def main() -> None:
         ]
         shown = [*(f"{right:.3f}" for right, _ in found), *(f"{cosine:.2f}" for _, cosine in found[:2])]
         print("\t".join([kind, *shown, f"{first:.4f}", f"{again:.4f}"]), flush=True)
+        table.append([kind, *(figures.share(right, 2) for right, _ in found), f"{first:.3f}"])
+    if arguments.record:
+        n = f"{len(asked):,} other names of {len(properties):,} properties, {TYPOS:,} names of {len(names):,}"
+        command = figures.this_command("benchmarks.static_embeddings")
+        run = figures.run_of(
+            command,
+            n=n,
+            mode="no reader",
+            seed=arguments.seed,
+            embeddings="several",
+            depends_on=["kg_retrievers/index"],
+        )
+        figures.record("embeddings", table, run)
 
 
 def read_properties() -> tuple[list[str], list[str], list[int]]:

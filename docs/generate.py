@@ -1,4 +1,4 @@
-"""Write what the docs, the README and the front door's stub take from the registry of methods.
+"""Write what the docs, the README and the front door's stub take from the registry of methods and from figures.
 
 `make generate` runs it. A generated part stands between two marks, in Markdown `<!-- generated: NAME -->` and
 `<!-- end generated -->`, elsewhere the same behind a `#`. `--check` writes nothing and names the files that are out of
@@ -20,10 +20,12 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where `benchmarks` is
+from benchmarks.figures import ROOT, load, markdown, share, shown
+from benchmarks.rivals import page as rivals
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Entry, Method, entries, find_method
 
-ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 STUB = ROOT / "kg_retrievers" / "__init__.pyi"
 
@@ -269,6 +271,45 @@ def reference(_path: Path, _subject: str) -> str:
     return "\n".join(lines)
 
 
+def figures(_: Path, names: str) -> str:
+    """Return files of figures, joined to one table."""
+    return f"\n{shown(names.split())}\n"
+
+
+def evidence(make: Callable[[str], str], _: Path, subject: str) -> str:
+    """Return a part of the comparison with other packages."""
+    return f"\n{make(subject)}\n"
+
+
+def headlines(_path: Path, _subject: str) -> str:
+    """Return the few figures of the README."""
+    own = {row[0]: row[1] for row in load("own-graphs-kept")["table"]}
+    kept = {row["method"]: row for row in rivals.rows_of("rivals-kept", rivals.HAND_MADE)}
+    hops = rivals.rows_of("rivals", "PathQuestion, 3 hops")
+    ours = next(row for row in hops if row["method"] == "KGRetriever")
+    best = max(rivals.main_recall(row) for row in hops if not row["ours"])
+    recall, cosine = (share(rivals.main_recall(kept[name])) for name in ("KGRetriever", "Cosine"))
+    right, wrong, refused = (own[name].split(" [")[0] for name in ("right", "wrong", "unanswerable, refused"))
+    lost = own["unanswerable, refused"].rpartition("n ")[2].rstrip(")")
+    graphs, package = "six hand-made graphs kept aside", "the best other package or baseline"
+    rows = [
+        ["questions", "n", "figure"],
+        [
+            f"{graphs}, `KGRetriever`",
+            f"{kept['KGRetriever']['n']}",
+            f"{recall} of the answers are in its first 150 tokens (cosine over all facts: {cosine})",
+        ],
+        [
+            "PathQuestion, 3 hops, `KGRetriever`",
+            f"{ours['n']}",
+            f"{share(rivals.main_recall(ours))} at 150 tokens ({package}: {share(best)})",
+        ],
+        [f"{graphs}, `SimGRAGRetriever`", own["questions"], f"{right} answered right, {wrong} wrong, the rest refused"],
+        ["the same graphs, questions without an answer", lost, f"{refused} refused"],
+    ]
+    return f"\n{markdown(rows)}\n"
+
+
 def _entry(name: str) -> Entry:
     return GRAPH_PROMPT if name == GRAPH_PROMPT.name else find_method(name)
 
@@ -290,6 +331,13 @@ PARTS: dict[str, Callable[[Path, str], str]] = {
     "navigation": navigation,
     "stub": stub_entries,
     "reference": reference,
+    "figures": figures,
+    "headlines": headlines,
+    "evidence": partial(evidence, rivals.set_tables),
+    "evidence kept aside": partial(evidence, rivals.kept_table),
+    "evidence summary": partial(evidence, rivals.summary),
+    "evidence settings": partial(evidence, rivals.settings),
+    "evidence runs": partial(evidence, rivals.runs),
 }
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Asks the questions about attributes of facts: how many are right, wrong and refused, by graph.
 
-    python -m benchmarks.attribute_questions [--kept] [--show] [GRAPH ...]
+    python -m benchmarks.attribute_questions [--kept] [--show] [--record] [GRAPH ...]
 
 No language model and no examples; entities are found in the questions. A value or a set of answers is right if it is
 exactly that of `gold.py`. If the gold is empty, a refusal, an empty list, 0 or "no" is right.
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import figures
 from benchmarks.attribute_questions.gold import Statements, golds_of
 from benchmarks.question_shapes.__main__ import OUTCOMES, cells, form
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("graphs", nargs="*", help="the names of graphs; all by default")
     parser.add_argument("--kept", action="store_true", help="ask the graphs that are kept aside")
     parser.add_argument("--show", action="store_true", help="show the questions that are not answered rightly")
+    parser.add_argument("--record", action="store_true", help="write the table of the docs")
     options = parser.parse_args()
     logging.getLogger("kg_retrievers").setLevel(logging.ERROR)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -92,6 +94,13 @@ def main() -> None:
                 counts[name][result] += 1
     for name, found in sorted(counts.items(), key=lambda item: item[0] == "all"):
         print(f"{name:12}", *(f"{one} {found[one]}" for one in OUTCOMES), f"of {found.total()}")
+    if options.record:
+        part = "kept" if options.kept else "looked-at"
+        rows = figures.outcome_table("", part.replace("kept", "kept aside").replace("-", " "), {"all": "all"}, counts)
+        run = figures.run_of(
+            figures.this_command("benchmarks.attribute_questions"), n=f"{counts['all'].total()} questions"
+        )
+        figures.record(f"attribute-questions-{part}", rows, run)
 
 
 if __name__ == "__main__":

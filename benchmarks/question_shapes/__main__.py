@@ -1,6 +1,6 @@
 """Asks the questions of twelve shapes: how many are right, wrong and refused, by shape.
 
-    python -m benchmarks.question_shapes [--kept | --more] [--show] [--output FILE] [GRAPH ...]
+    python -m benchmarks.question_shapes [--kept | --more] [--show] [--record] [GRAPH ...]
 
 No language model and no examples; entities are found in the questions. A value, table or set of answers is right if it
 is exactly that of `gold.py`. A description may leave facts out if it counts them.
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import figures
 from benchmarks.question_shapes.gold import Facts, golds_of, local
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import KGRetrieversError
@@ -25,6 +26,9 @@ from kg_retrievers.errors import KGRetrieversError
 HERE = Path(__file__).parent
 
 OUTCOMES = ("right", "wrong", "refused")
+
+#: The shapes of questions, in the order of the table.
+SHAPES = ("connect", "describe", "list", "count", "aggregate", "group", "rank", "share", "parts", "compare", "overview")
 
 #: How many chains are asked for.
 CHAINS = 10
@@ -197,7 +201,7 @@ def main() -> None:
     parser.add_argument("--kept", action="store_true", help="ask the graphs that are kept aside")
     parser.add_argument("--more", action="store_true", help="ask two further graphs")
     parser.add_argument("--show", action="store_true", help="show the questions that are not answered rightly")
-    parser.add_argument("--output", type=Path, help="write the counts as JSON")
+    parser.add_argument("--record", action="store_true", help="write the table of the docs")
     options = parser.parse_args()
     logging.getLogger("kg_retrievers").setLevel(logging.ERROR)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -210,8 +214,11 @@ def main() -> None:
                 counts[name][result] += 1
     for name, found in counts.items():
         print(f"{name:12}", *(f"{outcome} {found[outcome] / found.total():.3f}" for outcome in OUTCOMES), found.total())
-    if options.output:
-        options.output.write_text(json.dumps({name: dict(found) for name, found in counts.items()}, indent=1) + "\n")
+    if options.record:
+        title = {"more": "looked at, harder words", "kept": "kept aside"}.get(folders.name, "looked at")
+        rows = figures.outcome_table("shape", title, {name: name for name in (*SHAPES, "facts", "all")}, counts)
+        run = figures.run_of(figures.this_command("benchmarks.question_shapes"), n=f"{counts['all'].total()} questions")
+        figures.record(f"question-shapes-{folders.name.replace('_', '-')}", rows, run)
 
 
 if __name__ == "__main__":

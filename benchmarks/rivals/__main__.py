@@ -1,8 +1,8 @@
 """Answer recall and triple recall against tokens and CPU time, for our methods and their rivals.
 
     PYTHONHASHSEED=0 OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 python -m benchmarks.rivals [--sets ...] [--methods ...]
-        [--kept] [--limit N] [--output FILE] [--charts]
-    python -m benchmarks.rivals --page FILE      # docs/evidence.md and docs/pictures/evidence-*.svg
+        [--kept] [--limit N] [--output FILE]
+    python -m benchmarks.rivals --charts FILE    # docs/pictures/evidence-*.svg
     python -m benchmarks.rivals --choose         # all settings of the rivals, on own_graphs/dev
 
 README.md beside this file says what is measured, and how.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +21,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from benchmarks import figures
 from benchmarks.rivals.contestants import Contestant
 from benchmarks.rivals.ground import Ground
-from benchmarks.rivals.measuring import Outcome, ask_all, figures
+from benchmarks.rivals.measuring import Outcome, ask_all, recalls
 from benchmarks.rivals.ours import OURS
 from benchmarks.rivals.packages import PACKAGES
-from benchmarks.rivals.page import HAND_MADE, draw_charts, table, write_page
+from benchmarks.rivals.page import HAND_MADE, draw_charts, table
 from benchmarks.rivals.plain import PLAIN
 from benchmarks.rivals.sets import OWN, PUBLISHED, Part, own_parts, published_parts
 from benchmarks.zero_shot.indexes import Indexer, default_cache
@@ -37,6 +37,9 @@ from kg_retrievers import GraphIndex, KnowledgeGraph
 CONTESTANTS: dict[str, Contestant] = {**OURS, **PLAIN, **PACKAGES}
 
 SEED = 20261127
+
+#: The rooms that decide which facts our methods order.
+ROOMS = ("kg_retrievers/questions", "kg_retrievers/methods", "kg_retrievers/index", "kg_retrievers/algorithms")
 
 
 class Embeddings:
@@ -75,19 +78,21 @@ class TimedBuild:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print tables."""
     options = _options(arguments)
-    if options.page:
-        write_page(json.loads(options.page.read_text("utf-8")), Path(__file__).parents[2] / "docs")
+    if options.charts:
+        draw_charts(json.loads(options.charts.read_text("utf-8")), figures.ROOT / "docs" / "pictures")
         return
     names = _present(options.methods, options.without)
+    given = sys.argv[1:] if arguments is None else arguments
+    limit = f"at most {options.limit}" if options.limit else "all"
     run = {
-        "commit": _commit(),
-        "command": shlex.join(
-            ["python", "-m", "benchmarks.rivals", *(sys.argv[1:] if arguments is None else arguments)]
+        **figures.run_of(
+            shlex.join(["python", "-m", "benchmarks.rivals", *given]),
+            n=f"{limit} questions of each graph, fewer after {options.seconds:.0f} CPU seconds",
+            mode="no language model, no examples, no training",
+            seed=options.seed,
+            embeddings="default and all-MiniLM-L6-v2" if any("MiniLM" in name for name in names) else "default",
+            depends_on=ROOMS if any(CONTESTANTS[name].is_ours for name in names) else ("kg_retrievers/index",),
         ),
-        "seed": options.seed,
-        "limit": options.limit,
-        "seconds": options.seconds,
-        "embeddings": "static (the default of this package), all-MiniLM-L6-v2 for the methods that name it",
         "python": sys.version.split()[0],
         "versions": {
             package: version(package)
@@ -101,8 +106,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             options.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
         for name in dict.fromkeys(row["set"] for row in rows):
             print(f"\n{name}\n\n{table([row for row in rows if row['set'] == name])}", flush=True)
-    if options.output and options.charts:
-        draw_charts(json.loads(options.output.read_text("utf-8")), options.output.parent)
 
 
 def _merged(file: Path, run: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -113,7 +116,8 @@ def _merged(file: Path, run: dict[str, Any], rows: list[dict[str, Any]]) -> dict
     kept = {_key(row): new.pop(_key(row), row) for row in results["rows"]}
     places = {name: place for place, name in enumerate(CONTESTANTS)}
     rows = sorted([*kept.values(), *new.values()], key=lambda row: places.get(row["method"], len(places)))
-    return {"runs": runs, "rows": rows}
+    used = sorted({row["run"] for row in rows})  # runs whose rows were all replaced are left out
+    return {"runs": [runs[at] for at in used], "rows": [{**row, "run": used.index(row["run"])} for row in rows]}
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -146,10 +150,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--choose", action="store_true", help="measure all settings, not the first alone")
     parser.add_argument("--output", type=Path, metavar="FILE", help="add the results to this file of JSON")
-    parser.add_argument("--charts", action="store_true", help="draw the charts beside the output")
-    parser.add_argument(
-        "--page", type=Path, metavar="FILE", help="write the page of the docs from results; measure nothing"
-    )
+    parser.add_argument("--charts", type=Path, metavar="FILE", help="draw the docs' charts of results; measure nothing")
     return parser.parse_args(arguments)
 
 
@@ -228,14 +229,9 @@ def _row(shown: str, key: tuple[str, str], outcomes: list[Outcome], ready: float
         "setting": setting,
         "ours": contestant.is_ours,
         "given_entities": contestant.is_given_entities,
-        **figures(outcomes),
+        **recalls(outcomes),
         "ready_s": round(ready, 2),
     }
-
-
-def _commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

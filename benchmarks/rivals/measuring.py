@@ -86,7 +86,7 @@ def ask_all(find: FindFacts, ground: Ground, questions: Sequence[Asked], seconds
     return outcomes
 
 
-def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
+def recalls(outcomes: Sequence[Outcome]) -> dict[str, object]:
     """Return the means of outcomes as a row of the results."""
     known = [one.facts for one in outcomes if one.facts is not None]
     main = [one.answers[BUDGETS.index(MAIN_BUDGET)] for one in outcomes]

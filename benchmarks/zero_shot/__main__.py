@@ -7,7 +7,8 @@ the paraphrases of those of one, PathQuestion of 2 and 3 hops, and folders of on
 `questions.jsonl`, `unanswerable.jsonl` and `examples.jsonl`. All questions are asked without a threshold; whether the
 default one (`min_confidence`) lets an answer through follows from its confidence. "lacking" are questions to graphs
 without a relation of their gold path (see `question_sets.py`), and the unanswerable ones of one's own folders. Wrong
-is an answer that holds no gold answer. `--output` gets a row a question, as JSON lines; see `asking.Row`.
+is an answer that holds no gold answer. `--output` gets a row a question, as JSON lines; see `asking.Row`. `--record`
+writes a table of the docs: with published sets a row for each set, without them the figures of all graphs together.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+from benchmarks import figures
 from benchmarks.zero_shot import measures
 from benchmarks.zero_shot.asking import Row, Topic, ask, build_retriever, default_threshold
 from benchmarks.zero_shot.indexes import EmbeddingsName, Indexer, default_cache
@@ -55,6 +58,25 @@ def main() -> None:
     }
     for title, table in titles.items():
         print(f"{title}\n\n{table}\n")
+    if arguments.record:
+        _record([row for row in rows if row["topic"] == "linked"], threshold, arguments)
+
+
+def _record(rows: list[Row], threshold: float, arguments: argparse.Namespace) -> None:
+    """Write a table of the docs."""
+    asked = [row for row in rows if row["setting"] == "plain" and row["answerable"] and row["kind"] != "claim"]
+    if arguments.sets:
+        name, table, mode = "graphs-nobody-taught", measures.set_lines(rows, threshold), figures.SIMGRAG
+    else:
+        folder = arguments.own[0].parent.name
+        name, table, mode = (
+            f"own-graphs-{folder}",
+            measures.own_lines(rows, threshold, folder),
+            figures.SIMGRAG_EXAMPLES,
+        )
+    command = figures.this_command("benchmarks.zero_shot")
+    command = re.sub(r"(\S+/)\w+(?: \1\w+)+", r"\1*", re.sub(r" --output \S+", "", command))  # as it is typed
+    figures.record(name, table, figures.run_of(command, n=f"{len(asked):,} questions", mode=mode, seed=0))
 
 
 def _asked(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -97,7 +119,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=default_cache(), help="the folder that keeps vectors")
     parser.add_argument("--output", type=Path, help="a file of JSON lines, a row a question")
     parser.add_argument("--read", type=Path, help="ask nothing, and print the tables of such a file")
-    return parser.parse_args()
+    parser.add_argument("--record", action="store_true", help="write the table of the docs, without --read")
+    arguments = parser.parse_args()
+    if arguments.read and arguments.record:
+        parser.error("--record writes the commit of this checkout, which may not be that of the rows to --read.")
+    return arguments
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from benchmarks import figures
 from benchmarks.zero_shot.asking import Row
 
 #: How often questions are drawn with replacement for an interval of 95 % (percentile bootstrap).
@@ -75,7 +76,91 @@ def answer_table(rows: Sequence[Row], threshold: float) -> str:
         line += [_share(auroc(sure, [row[name] for row in answered])) for name in ("hit", "exact")]
         line += [_mean(not is_given(row, threshold) for row in lost), str(len(lost))]
         lines.append(line)
-    return _markdown(lines)
+    return figures.markdown(lines)
+
+
+def set_lines(rows: Sequence[Row], threshold: float) -> list[list[str]]:
+    """Return the table of all sets for the docs: a short form of `answer_table`."""
+    lines = [["questions", "n", "`hit` [95 %]", "exact", "answered", "wrong of these", "AUROC", "lacking: refused"]]
+    for (name, topic, _), part in _groups(rows, "plain").items():
+        asked = [row for row in part if row["answerable"]]
+        given = [row for row in asked if is_given(row, threshold)]
+        answered = [row for row in asked if row["answered"]]
+        lost = [not is_given(row, threshold) for row in rows if _key(row)[:2] == (name, topic) and _is_lost(row)]
+        area = auroc([row["confidence"] or 0.0 for row in answered], [row["hit"] for row in answered])
+        shares = [
+            np.mean([row["exact"] for row in asked]),
+            len(given) / len(asked),
+            np.mean([1 - row["hit"] for row in given]),
+            area,
+            np.mean(lost),
+        ]
+        hits = share_with_interval([row["hit"] for row in asked])
+        lines.append([_TITLES.get(name, f"{name}, by hand"), str(len(asked)), hits, *map(figures.share, shares)])
+    return lines
+
+
+def own_lines(rows: Sequence[Row], threshold: float, folder: str) -> list[list[str]]:
+    """Return the table for the docs of all graphs of a folder together, by exact answers, without and with examples."""
+    names = {"kept": "kept aside", "dev": "development"}
+    columns = [["all graphs together", *_OWN_ROWS]]
+    for setting, ending in (("plain", ""), ("examples", ", 15 examples")):
+        part = [row for row in rows if row["setting"] == setting]
+        asked = [row for row in part if row["answerable"] and row["kind"] != "claim"]
+        columns.append([names.get(folder, folder) + ending, *_own_column(part, asked, threshold)])
+    return [list(line) for line in zip(*columns, strict=True)]
+
+
+#: The rows of `own_lines`.
+_OWN_ROWS = (
+    "questions",
+    "right",
+    "wrong",
+    "wrong of the answered",
+    "right without a threshold",
+    "AUROC of the confidence",
+    "casual questions: right / wrong",
+    "unanswerable, refused",
+    "claims between entities of one kind: right",
+)
+
+
+def _own_column(part: Sequence[Row], asked: Sequence[Row], threshold: float) -> list[str]:
+    """Return the cells of `_OWN_ROWS`."""
+    given = [row for row in asked if is_given(row, threshold)]
+    answered = [row for row in asked if row["answered"]]
+    casual = [outcome(row, threshold) for row in asked if row["kind"] == "casual"]
+    lost = [float(not is_given(row, threshold)) for row in part if not row["answerable"]]
+    claims = [float(outcome(row, threshold) == "right") for row in part if row["kind"] == "claim"]
+    right = [float(outcome(row, threshold) == "right") for row in asked]
+    wrong = [float(outcome(row, threshold) in ("partly", "wrong")) for row in asked]
+    casual_right = casual.count("right") / max(1, len(casual))
+    casual_wrong = 1 - casual_right - casual.count("refused") / max(1, len(casual))
+    return [
+        str(len(asked)),
+        share_with_interval(right),
+        share_with_interval(wrong),
+        figures.share(sum(wrong) / len(given)),
+        figures.share(sum(row["exact"] for row in asked) / len(asked)),
+        figures.share(auroc([row["confidence"] or 0.0 for row in answered], [row["exact"] for row in answered])),
+        f"{figures.share(casual_right)} / {figures.share(casual_wrong)} (n {len(casual)})" if casual else "-",
+        f"{share_with_interval(lost)} (n {len(lost)})",
+        f"{share_with_interval(claims)} (n {len(claims)})" if claims else "-",
+    ]
+
+
+def share_with_interval(values: Sequence[float]) -> str:
+    """Return the mean of values with its 95 % interval."""
+    return f"{figures.share(float(np.mean(values)))} [{'-'.join(map(figures.share, interval(values)))}]"
+
+
+#: How the docs call the published sets.
+_TITLES = {
+    "fb237": "natural questions on FB15k-237",
+    **{f"metaqa-{hops}": f"MetaQA, {hops} hop{'s' * (hops > 1)}" for hops in (1, 2, 3)},
+    "metaqa-1-paraphrased": "MetaQA, 1 hop, paraphrased",
+    **{f"pathquestion-{hops}": f"PathQuestion {hops}" for hops in (2, 3)},
+}
 
 
 def kind_table(rows: Sequence[Row], threshold: float) -> str:
@@ -91,7 +176,7 @@ def kind_table(rows: Sequence[Row], threshold: float) -> str:
                 found = [outcome(row, threshold) for row in asked if kind in ("all", str(row["kind"]))]
                 shares = [_share(found.count(one) / len(found)) for one in outcomes]
                 lines.append([name, topic, "yes" if setting == "examples" else "no", kind, str(len(found)), *shares])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def reliability_table(rows: Sequence[Row]) -> str:
@@ -107,7 +192,7 @@ def reliability_table(rows: Sequence[Row]) -> str:
             means = [_mean(row[measure] for row in inside) for measure in ("hit", "exact")]
             cells.append(f"{' / '.join(means)} ({len(inside)})" if inside else "")
         lines.append([name, topic, *cells])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def speed_table(rows: Sequence[Row]) -> str:
@@ -118,7 +203,7 @@ def speed_table(rows: Sequence[Row]) -> str:
             taken = [row["cpu_ms"] for row in part][WARM_UP:]
             if taken and (setting == "speed" or name.startswith("metaqa")):
                 lines.append([name, topic, str(len(taken)), *(f"{np.quantile(taken, at):.1f}" for at in (0.5, 0.95))])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def threshold_table(rows: Sequence[Row]) -> str:
@@ -133,7 +218,7 @@ def threshold_table(rows: Sequence[Row]) -> str:
             shares = [_share(len(given) / len(asked)), _mean(1 - row["hit"] for row in given)]
             cells.append(" / ".join([*shares, _mean(not is_given(row, threshold) for row in lost)]))
         lines.append([name, topic, *cells])
-    return _markdown(lines)
+    return figures.markdown(lines)
 
 
 def _key(row: Row) -> tuple[str, str, str]:
@@ -159,8 +244,3 @@ def _mean(values: Iterable[float]) -> str:
 
 def _share(value: float | np.floating | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def _markdown(lines: Sequence[Sequence[str]]) -> str:
-    rows = ["| " + " | ".join(line) + " |" for line in lines]
-    return "\n".join([rows[0], "|---" * len(lines[0]) + "|", *rows[1:]])
