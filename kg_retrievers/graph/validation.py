@@ -94,7 +94,8 @@ def check_integer(value: object, what: str, least: int = 1, most: int | None = N
         Traceback (most recent call last):
         kg_retrievers.errors.InvalidArgumentError: generate_questions: count must be an integer of 1 or more, but got 0.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least or (most and value > most):
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else least - 1
+    if number < least or (most and number > most):
         wanted = f"from {least:,} to {most:,}" if most else f"of {least:,} or more"
         raise InvalidArgumentError(f"{what} must be an integer {wanted}, but got {_shown(value)}.")
 

@@ -63,7 +63,7 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
     if ask.seed_entities:
         given["seed_entities"] = [resolve(retriever.index, seed) for seed in ask.seed_entities]
     stages = [stage.name for stage in retriever.running_stages]
-    updates = workflow.stream({"question": ask.question, **given}, stream_mode="updates")
+    updates: Any = workflow.stream({"question": ask.question, **given}, stream_mode="updates")
     tell({"event": "started", "retriever": type(retriever).__name__, "stages": [*stages, *_ANSWERING]})
     state: dict[str, Any] = {}
     began = time.perf_counter()
