@@ -1,4 +1,4 @@
-"""What the same code prints in two processes, which order sets of strings differently."""
+"""What the same code prints in several processes, which order sets of strings differently."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def outputs_under_hash_seeds(code: str, *arguments: str) -> set[bytes]:
-    """Run Python code once under each of two hash seeds, and return what it prints: one output where both are equal."""
+    """Run Python code once under each of three hash seeds, and return the different outputs."""
     return {
         subprocess.run(
             [sys.executable, "-c", code, *arguments],
@@ -17,5 +17,5 @@ def outputs_under_hash_seeds(code: str, *arguments: str) -> set[bytes]:
             check=True,
             timeout=300,
         ).stdout
-        for seed in ("0", "1")
+        for seed in ("0", "1", "2")
     }
