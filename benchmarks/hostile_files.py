@@ -1,6 +1,6 @@
 """Memory and time of reading hostile files of every format.
 
-    python benchmarks/hostile_files.py [--classes CLASS ...]
+    python -m benchmarks.hostile_files [--classes CLASS ...] [--growth]
 
 Each file is read in a process of its own, with `Limits(unpacked_bytes=32 MiB)`. A case fails if the process takes more
 than `unpacked_bytes` and 200 MB beyond the memory of reading one fact, more than 10 CPU seconds, or ends with an error
@@ -10,7 +10,10 @@ that is none of the package. Linux only.
 from __future__ import annotations
 
 import argparse
+import bz2
+import gzip
 import json
+import lzma
 import subprocess
 import sys
 import time
@@ -67,7 +70,114 @@ def one_text_for_many_rows(folder: Path) -> Iterator[Path]:
                     yield path
 
 
-CLASSES: dict[str, Callable[[Path], Iterator[Path]]] = {"one text for many rows": one_text_for_many_rows}
+RDF = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:ex='http://ex/' {}>{}</rdf:RDF>"
+GRAPHML = "<graphml><graph edgedefault='directed' {}>{}</graph></graphml>"
+GEXF = "<gexf version='1.2' {}><graph defaultedgetype='directed'><nodes>{}</nodes></graph></gexf>"
+XML = {"rdf": RDF, "graphml": GRAPHML, "gexf": GEXF}
+
+#: A row of each format of text, and what stands around all rows.
+ROWS = {
+    "tsv": ("a{0}\tr\tb{0}\n", "{}"),
+    "csv": ("a{0},r,b{0}\n", "head,relation,tail\n{}"),
+    "jsonl": ('{{"head": "a{0}", "relation": "r", "tail": "b{0}"}}\n', "{}"),
+    "json": ('["a{0}", "r", "b{0}"],', '[{}["a", "r", "b"]]'),
+    "nt": ("<x:a{0}> <x:r> <x:b{0}> .\n", "{}"),
+    "ttl": ("<x:a{0}> <x:r> <x:b{0}> .\n", "{}"),
+    "jsonld": ('{{"@id": "x:a{0}", "x:r": {{"@id": "x:b{0}"}}}},', '[{}{{"@id": "x:a"}}]'),
+    "rdf": (
+        "<rdf:Description rdf:about='x:a{0}'><ex:r rdf:resource='x:b{0}'/></rdf:Description>",
+        RDF.format("", "{}"),
+    ),
+    "graphml": ("<node id='a{0}'/><edge source='a{0}' target='a0' relation='r'/>", GRAPHML.format("", "{}")),
+}
+
+PACK = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def packed_bombs(folder: Path) -> Iterator[Path]:
+    """Packed files that become 100 MB, of one row again and again, of blank lines, and of one line."""
+    size = 100_000_000
+    for packing, pack in PACK.items():
+        for name, (row, _) in ROWS.items():
+            if packing == "gz" or name in ("tsv", "nt"):
+                block = row.format(7).encode() * 20_000
+                yield write(folder / f"rows.{name}.{packing}", pack(block) * (size // len(block)))
+        for name, text in {"blank": b"\n", "line": b"x"}.items():
+            for format in ("tsv", "jsonl", "rdf") if packing == "gz" else ("tsv",):
+                yield write(folder / f"{name}.{format}.{packing}", pack(text * (size // 20)) * 20)
+
+
+def many_attributes(folder: Path) -> Iterator[Path]:
+    """XML with 200,000 attributes or namespaces in one tag, or 200 namespaces in each of 250 nested tags."""
+    for suffix, document in XML.items():
+        for name, text in {"namespaces": "xmlns:a{0}='http://a/{0}'", "attributes": "ex:a{0}='{0}'"}.items():
+            many = " ".join(map(text.format, range(200_000)))
+            yield write(folder / f"{name}.{suffix}", document.format(many, ""))
+        some = " ".join(map("xmlns:a{0}='http://a/{0}'".format, range(200)))
+        yield write(folder / f"nested.{suffix}", document.format("", f"<ex:a {some}>" * 250 + "</ex:a>" * 250))
+
+
+def deep_nesting(folder: Path) -> Iterator[Path]:
+    """Elements, brackets, objects and lists that are nested 1,000,000 deep."""
+    count = 1_000_000
+    for suffix, document in XML.items():
+        yield write(folder / f"elements.{suffix}", document.format("", "<ex:a>" * count + "</ex:a>" * count))
+    for suffix, text in {
+        "json": "[",
+        "jsonl": '{"a":',
+        "jsonld": '{"@graph":[',
+        "ttl": "<x:a> <x:b> (",
+        "nt": "<<",
+    }.items():
+        yield write(folder / f"brackets.{suffix}", text * count)
+
+
+def entities(folder: Path) -> Iterator[Path]:
+    """XML whose entities refer to one another, to a file or to an address."""
+    laughs = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10}'>" for n in range(1, 12))
+    for suffix, document in XML.items():
+        for name, about in {
+            "laughs": f"<!ENTITY e0 'ha'>{laughs}",
+            "file": "<!ENTITY e11 SYSTEM 'file:///etc/passwd'>",
+            "address": "<!ENTITY e11 SYSTEM 'http://127.0.0.1:9/'>",
+        }.items():
+            head = document.partition(" ")[0].strip("<>")
+            yield write(folder / f"{name}.{suffix}", f"<!DOCTYPE {head} [{about}]>" + document.format("", "&e11;"))
+
+
+def long_texts(folder: Path) -> Iterator[Path]:
+    """Cells, lines, literals and names of 64 MB."""
+    text = "x" * (64 << 20)
+    for suffix, (row, document) in ROWS.items():
+        yield write(folder / f"long.{suffix}", document.replace("{}", row.format(text)))
+
+
+CLASSES: dict[str, Callable[[Path], Iterator[Path]]] = {
+    "one text for many rows": one_text_for_many_rows,
+    "packed bombs": packed_bombs,
+    "many attributes": many_attributes,
+    "deep nesting": deep_nesting,
+    "entities": entities,
+    "long texts": long_texts,
+}
+
+#: How many rows a file has whose cost is compared.
+SIZES = (10_000, 20_000, 40_000)
+
+
+def growth(folder: Path) -> Iterator[tuple[str, list[float]]]:
+    """Yield the CPU seconds of files of each format with 10,000, 20,000 and 40,000 rows."""
+    for suffix, (row, document) in ROWS.items():
+        files = (
+            write(folder / f"{size}.{suffix}", document.replace("{}", "".join(map(row.format, range(size)))))
+            for size in SIZES
+        )
+        yield suffix, [outcome(path)["seconds"] for path in files]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -107,6 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--read", type=Path)
     parser.add_argument("--classes", nargs="+", choices=CLASSES, default=[*CLASSES])
+    parser.add_argument("--growth", action="store_true", help="also measure how the time grows with the rows")
     given = parser.parse_args()
     if given.read:
         print(json.dumps(read(given.read)))
@@ -114,12 +225,23 @@ def main() -> None:
     print("| class | cases | failures | most MB | most CPU s |\n|---|---|---|---|---|")
     for name in given.classes:
         with TemporaryDirectory() as folder:
-            found = {path.name: outcome(path) for path in CLASSES[name](Path(folder))}
+            found = {path.name: _outcome_once(path) for path in CLASSES[name](Path(folder))}
         most = (max(one[what] for one in found.values()) for what in ("bytes", "seconds"))
         failed = {path: one for path, one in found.items() if one["failed"]}
         print(f"| {name} | {len(found)} | {len(failed)} | {next(most) / 1e6:.0f} | {next(most):.1f} |")
         for path, one in failed.items():
             print(f"{path}: {one}", file=sys.stderr)
+    if given.growth:
+        print("\n| format | " + " | ".join(f"{size:,} rows, CPU s" for size in SIZES) + " |\n|---|---|---|---|")
+        with TemporaryDirectory() as folder:
+            for suffix, seconds in growth(Path(folder)):
+                print(f"| {suffix} | " + " | ".join(f"{one:.2f}" for one in seconds) + " |")
+
+
+def _outcome_once(path: Path) -> dict[str, Any]:
+    found = outcome(path)
+    path.unlink()
+    return found
 
 
 if __name__ == "__main__":

@@ -261,7 +261,7 @@ class TextTable:
                 yield [Encoded(None, cells[position]) for position in positions]
                 continue
             # A row in quotes may go on in the next block.
-            parts = chain([block], blocks) if self._layout.quotes else [block]
+            parts = chain([block], blocks) if self._layout.quotes and '"' in block else [block]
             yield from self._row_batches(self._rows(number == 0, file.lines_of(parts), file.line), positions)
 
     def rows(self) -> Iterator[dict[str, Any]]:

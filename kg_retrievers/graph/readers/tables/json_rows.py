@@ -242,6 +242,7 @@ def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
         text = content.decode(file.options.codec)
     except UnicodeDecodeError as error:
         file.fail(f"byte {error.start} is not {error.encoding}.", None, **encoding_hints(error.object))
+    del content  # which takes as much memory as the text
     if "\0" in text:
         file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
     try:
