@@ -589,8 +589,11 @@ class BaseKGRetriever(BaseRetriever):
             )
         if lacking and truncated:
             raise nothing_fetched(who, lacking)
+        unnamed = question
+        with suppress(EntityLinkingError):
+            _, unnamed = link_question(linker_of(self.index), question)
         why = list(lacking)
-        if not lacking and (names := unknown_names(question, unplaced)):
+        if not lacking and (names := unknown_names(unnamed, unplaced)):
             why.append(f"the graph has nothing called {_named(names)}")
             of_names = {folded(word) for name in names for word in name.split()}
             unplaced = [word for word in unplaced if word not in of_names]
@@ -600,9 +603,6 @@ class BaseKGRetriever(BaseRetriever):
         others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
         if others and not lacking:
             why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
-        unnamed = question
-        with suppress(EntityLinkingError):
-            _, unnamed = link_question(linker_of(self.index), question)
         raise LowConfidenceError(
             f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
             f"{': ' if why else ''}{'; '.join(why)}.{meant}",
