@@ -17,8 +17,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 HEAVY = {"05_subgraph_rag", "06_gnn_rag", "08_graph_prompt", "09_real_language_model"}
 
 
-def run_cell(source: str, namespace: dict[str, Any], name: str) -> None:
-    """Run a cell as a notebook does: `await` may stand at its top level, and its last value is shown."""
+def run_cell(source: str, namespace: dict[str, Any], name: str) -> str | None:
+    """Run a cell as a notebook does: `await` may stand at its top level. Return the HTML of its last value, if any."""
     tree = ast.parse(source, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     value = None
@@ -28,15 +28,21 @@ def run_cell(source: str, namespace: dict[str, Any], name: str) -> None:
             value = eval(code, namespace)
             if code.co_flags & CO_COROUTINE:
                 value = asyncio.run(value)
-    if value is not None:
-        shown = getattr(value, "_repr_html_", value.__repr__)()
-        assert isinstance(shown, str | None)
+    shown = getattr(value, "_repr_html_", lambda: None)()
+    assert isinstance(shown, str | None)
+    return shown
 
 
 def printed(cell: dict[str, Any]) -> str:
     """Return the text that a cell of the file printed."""
     streams = [output for output in cell["outputs"] if output.get("name") == "stdout"]
     return "".join("".join(output["text"]) for output in streams)
+
+
+def shown(cell: dict[str, Any]) -> str | None:
+    """Return the HTML that a cell of the file shows."""
+    pages = ["".join(output["data"].get("text/html", "")) for output in cell["outputs"] if "data" in output]
+    return "".join(pages) or None
 
 
 def test_there_are_notebooks() -> None:
@@ -56,7 +62,14 @@ def test_notebook(
     assert cells
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for number, cell in enumerate(cells):
-        run_cell("".join(cell["source"]), namespace, f"{path.stem}, cell {number}")
+        html = run_cell("".join(cell["source"]), namespace, f"{path.stem}, cell {number}")
         out = capsys.readouterr().out
         # figures of trained models differ between machines in their last digits
-        assert path.stem in HEAVY or out == printed(cell)
+        assert path.stem in HEAVY or (out, html) == (printed(cell), shown(cell))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_opens_in_colab(path: Path) -> None:
+    """Once OWNER is the owner of the public repository."""
+    first = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
+    assert f"colab.research.google.com/github/OWNER/kg-retrievers/blob/main/notebooks/{path.name})" in first

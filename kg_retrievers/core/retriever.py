@@ -593,7 +593,7 @@ class BaseKGRetriever(BaseRetriever):
         with suppress(EntityLinkingError):
             _, unnamed = link_question(linker_of(self.index), question)
         why = list(lacking)
-        if not lacking and (names := unknown_names(unnamed, unplaced)):
+        if not (lacking or state.get("seed_entities")) and (names := unknown_names(unnamed, unplaced)):
             why.append(f"the graph has nothing called {_named(names)}")
             of_names = {folded(word) for name in names for word in name.split()}
             unplaced = [word for word in unplaced if word not in of_names]

@@ -367,7 +367,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             known = {node.text for node in narrowed.pattern.nodes if isinstance(node, Known)}
             if all(value.name in known for value in values):
                 return narrowed
-        elif not unknown_names(masked_text(question, slots), reading.unplaced):
+        elif slots[0].given or not unknown_names(masked_text(question, slots), reading.unplaced):
             return reading
         doubted = replace(reading.pattern, confidence=(reading.confidence or 0.0) * LIMIT_LEFT_OUT)
         return replace(reading, pattern=doubted)
