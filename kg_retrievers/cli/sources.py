@@ -157,7 +157,7 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         GraphLoadError: If it cannot be read.
     """
     from kg_retrievers.graph.readers.files import RDF, find_format, graph_files
-    from kg_retrievers.graph.readers.opening import Limits
+    from kg_retrievers.graph.readers.opening import Limits, needs_of
     from kg_retrievers.graph.readers.text_files import FileOptions  # loads numpy
 
     arguments = dict(given)
@@ -182,6 +182,8 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         arguments.setdefault("schema", "describe")
     if is_rdf and len(files) == 1:
         arguments["format"] = format
+    if needs := needs_of(files).told:
+        note(f"reading {path}: {needs}")
     with status(f"reading {path}"):
         graph: KnowledgeGraph = read(files, **arguments)
     if graph.skipped:

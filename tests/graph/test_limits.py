@@ -19,7 +19,7 @@ import pytest
 from benchmarks.hostile_files import outcome
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.readers.opening import Limits, open_bytes
+from kg_retrievers.graph.readers.opening import Limits, Needs, needs_of, open_bytes
 
 ROWS = b"Her\tdirected_by\tSpike Jonze\n" * 50
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -337,3 +337,20 @@ def test_namespaces_count_in_all_open_tags(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.rdf", "".join(tags).encode())
     with pytest.raises(GraphLoadError, match="more than 1,000 attributes or namespaces"):
         KnowledgeGraph.from_file(path)
+
+
+def test_a_graph_that_does_not_fit_the_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.tsv", b"Her\tdirected_by\tSpike Jonze\n" * 10_000 + b"broken")
+    with pytest.raises(GraphLoadError, match=r"reading takes about 0\.0 GB of memory.*memory_bytes=N") as refused:
+        KnowledgeGraph.from_file(path, limits=Limits(memory_bytes=100_000))
+    assert "--read limits.memory_bytes=N" in refused.value.on_shell
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz"])
+def test_the_needs_of_a_file_are_told_before_it_is_read(tmp_path: Path, suffix: str) -> None:
+    text = b"".join(b"entity %d\trelation %d\tentity %d\n" % (n, n % 9, n * 7 % 5_000) for n in range(20_000))
+    path = write(tmp_path, "kb" + suffix, gzip.compress(text) if suffix.endswith("gz") else text)
+    needs = needs_of([path])
+    assert 0.5 * len(text) < needs.memory < 20 * len(text)
+    assert needs.told == ""
+    assert Needs(2_000_000_000, 500_000_000, 3).told == "about 2.0 GB of memory, 0.5 GB saved, 3 minutes"

@@ -14,7 +14,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_m
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
-from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import check_needs, open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf.wikidata import is_wikidata
 from kg_retrievers.graph.readers.tables.delimited import open_table, read_entity_table, read_fact_table
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
@@ -128,6 +128,7 @@ def graph_files(paths: GraphPaths, options: FileOptions, *, is_rdf: bool = False
     for path in (checked_path(one, GraphLoadError) for one in given):
         inside = _files_in(path, options) if path.is_dir() else [path]
         found += [file for file in inside if not is_rdf or file == path or find_format(file, None, options) in RDF]
+    check_needs(found, options.limits)
     return found
 
 

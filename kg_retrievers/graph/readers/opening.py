@@ -11,8 +11,8 @@ import lzma
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -34,6 +34,20 @@ UNPACKED_RATIO = 50
 UNPACKED_FLOOR = 128 << 20
 
 
+#: How many times its own size a packed file becomes, and a table in columns, for an estimate.
+UNPACKED = 8
+
+#: Bytes of memory and of the saved graph, and CPU minutes, for each byte of TSV, which takes the most. N-Triples take 1.0
+#: bytes of memory, CSV 0.95, JSON lines 0.83, Turtle 1.4 (a million facts of `benchmarks/synthetic_graph.py`).
+MEMORY, SAVED, MINUTES = 1.7, 0.45, 1e-9
+
+#: From so many bytes of memory on, the needs are told before a file is read.
+TOLD = 500_000_000
+
+#: Suffixes of tables in columns, which are packed within.
+_COLUMNS = frozenset([".parquet", ".arrow", ".feather"])
+
+
 @checked_dataclass
 class Limits:
     """The most that a file may hold. A file that exceeds a limit is refused, and the error names the limit.
@@ -46,6 +60,8 @@ class Limits:
         cell_length: Characters of one text: a cell, a literal, a value in JSON.
         columns: Columns of a table.
         max_seconds: Seconds of reading, before the graph is made of what was read.
+        memory_bytes: Bytes of memory that the graph needs, by the estimate of `needs_of`; None allows what the machine
+            and the limits of the process have.
 
     Raises:
         InvalidArgumentError: If a limit is below 1.
@@ -61,6 +77,7 @@ class Limits:
     cell_length: int = Field(default=1 << 20, ge=1)
     columns: int = Field(default=1_000, ge=1)
     max_seconds: float = Field(default=3_600, gt=0)
+    memory_bytes: int | None = Field(default=None, ge=1)
     _end: ClassVar[float] = math.inf
 
     def started(self) -> Limits:
@@ -276,6 +293,67 @@ def _open_zstandard(raw: Any) -> Any:
     except ImportError as cause:
         raise MissingExtraError("Reading Zstandard files", "arrow") from cause
     return pyarrow.input_stream(raw, compression="zstd")
+
+
+class Needs(NamedTuple):
+    """The costs of reading files, roughly, by their sizes.
+
+    Attributes:
+        memory: The greatest memory, in bytes.
+        disk: The size of the saved graph, in bytes.
+        minutes: CPU time on one core.
+    """
+
+    memory: int
+    disk: int
+    minutes: int
+
+    @property
+    def told(self) -> str:
+        """The needs in words, if they are large."""
+        if self.memory < TOLD:
+            return ""
+        return f"about {self.memory / 1e9:.1f} GB of memory, {self.disk / 1e9:.1f} GB saved, {self.minutes} minutes"
+
+
+def needs_of(paths: Iterable[Path]) -> Needs:
+    """Estimate the costs of reading files before any is read."""
+    sizes = [(path.stat().st_size, path) for path in paths if path.is_file()]
+    size = sum(size * (UNPACKED if path.suffix in _COLUMNS or packing_of(path) else 1) for size, path in sizes)
+    return Needs(int(size * MEMORY), int(size * SAVED), round(size * MINUTES))
+
+
+def check_needs(paths: Sequence[Path], limits: Limits) -> None:
+    """Check that a graph fits the memory, as far as the sizes of its files tell.
+
+    Raises:
+        GraphLoadError: If it does not.
+    """
+    needs, has = needs_of(paths), limits.memory_bytes or _memory()
+    if needs.memory > has:
+        raise GraphLoadError(
+            f"reading takes about {needs.memory / 1e9:.1f} GB of memory, and {has / 1e9:.1f} GB are allowed.",
+            paths[0],
+            hint_python="Leave the graph in a database (GraphIndex.connect), read a part of it, or allow more: "
+            "limits=Limits(memory_bytes=N).",
+            hint_shell="Leave the graph in a database and name its address, read a part of it, or allow more: "
+            "--read limits.memory_bytes=N",
+        )
+
+
+def _memory() -> float:
+    """Return the bytes of memory that this process may take, as far as the system tells."""
+    found = list[float]()
+    with suppress(ValueError, OSError, AttributeError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(ImportError):
+        import resource  # not on Windows
+
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        found += [most] if most != resource.RLIM_INFINITY else []
+    with suppress(ValueError, OSError):
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
+    return min(found, default=math.inf)
 
 
 #: The functions that unpack an open file, by the suffix that says how it is compressed.
