@@ -94,7 +94,7 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
         ):
             database.relations()  # so that no table is made for a graph that cannot be read
             names = sources.open_names(source, embeddings, create=True)
-            sources.check_names(names, database, source)
+            names.check_graph(database)
             if (about := names.about) is not None and about.count:
                 held = counted(about.count, "name")
                 if about.position is None:

@@ -221,7 +221,7 @@ def _describe_database(source: Source, as_json: bool) -> int:
         about = sources.loaded_names(names, source)
     with status(f"asking {source.place}"), closing(sources.open_database(source.place, source)) as database:
         if names is not None:
-            sources.check_names(names, database, source)
+            names.check_graph(database)
         contents = _contents(database)
     if about is not None:
         contents["names"] = {"in": vectors, **asdict(about), "complete": about.position is None}

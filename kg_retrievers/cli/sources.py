@@ -8,7 +8,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -43,9 +43,6 @@ OF_ENDPOINTS = frozenset(
 
 #: From so many triples on, `--database` is named to a user who loads a graph into a database for one run.
 MANY_TRIPLES = 100_000
-
-#: How many names of a store are compared with the graph, in each of 5 directions.
-NAMES, DIRECTIONS = 16, 5
 
 _SILENT = logging.NullHandler()
 
@@ -414,7 +411,7 @@ def connect(source: Source) -> GraphIndex:
         more = {} if connection.max_facts is None else {"max_facts": connection.max_facts}
         with status(f"connecting to {source.place}"):
             if names is not None:
-                check_names(names, database, source)
+                names.check_graph(database)
             store = None if names is None else names.store
             return kg_retrievers.GraphIndex.connect(database, embeddings, store, **more)
     except BaseException:
@@ -459,36 +456,6 @@ def loaded_names(names: ServerNames, source: Source) -> About:
             f"{source.connection.vectors} holds no names.", hint_shell=f"Load them first: {source.command('index')}"
         )
     return about
-
-
-def check_names(names: ServerNames, database: Executor, source: Source) -> None:
-    """Check that most names in a store belong to entities of a graph, by names in several directions.
-
-    Raises:
-        StaleIndexError: If not.
-    """
-    import numpy as np
-
-    from kg_retrievers.graph.values import read_value
-
-    vectors = source.connection.vectors
-    if vectors is None or (about := names.about) is None:
-        return
-    axes = np.eye(min(DIRECTIONS, about.dimension), about.dimension, dtype=np.float32)
-    stored = list({near.name.name: near.name for row in names.nearest(axes, NAMES) for near in row}.values())
-    # The names of entities, and no literals or values, if there are some.
-    stored = [one for one in stored if read_value(one.name) is None] or stored
-    stored = [one for one in stored if one.name not in one.keys] or stored
-    keys = sorted({key for name in stored for key in name.keys})
-    known = {entity.key for entity in database.describe(keys, timeout=TIMEOUT)} if keys else set()
-    foreign = [name.name for name in stored if known.isdisjoint(name.keys)]
-    if 2 * len(foreign) > len(stored):
-        another = replace(source, connection=replace(source.connection, vectors="ADDRESS"))
-        raise StaleIndexError(
-            f"{vectors} holds names of another graph, such as {foreign[0]!r:.200}.",
-            hint_shell="Name the options that it was loaded with, or load the names of this graph into another table "
-            f"or collection: {another.command('index')}",
-        )
 
 
 # --- methods ----------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import FewerNamesWarning, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import PartReader, StoredEntity
+from kg_retrievers.graph.values import read_value
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.names import parts_of
@@ -45,6 +46,9 @@ ABOUT_TEXT = "about the names of this graph"
 
 #: The characters that some stores cannot keep in a text.
 _UNKEPT = re.compile(r"[\0\ud800-\udfff]")
+
+#: How many of the nearest names in how many directions tell whether the names are those of a graph.
+NEAREST, DIRECTIONS = 16, 5
 
 #: How many entities are read at a time.
 PAGE_SIZE = 2_000
@@ -170,6 +174,30 @@ class ServerNames:
                 hint_python="Load them first: load_names(executor, embeddings, store).",
             )
         return about
+
+    def check_graph(self, reader: PartReader) -> None:
+        """Check that most names belong to entities of a graph, by names in several directions.
+
+        Raises:
+            StaleIndexError: If not.
+        """
+        if (about := self.about) is None:
+            return
+        axes = np.eye(min(DIRECTIONS, about.dimension), about.dimension, dtype=np.float32)
+        stored = list({near.name.name: near.name for row in self.nearest(axes, NEAREST) for near in row}.values())
+        # The names of entities, and no literals or values, if there are some.
+        stored = [one for one in stored if read_value(one.name) is None] or stored
+        stored = [one for one in stored if one.name not in one.keys] or stored
+        keys = sorted({key for name in stored for key in name.keys})
+        known = {entity.key for entity in reader.describe(keys, timeout=PAGE_SECONDS)} if keys else set()
+        foreign = [name.name for name in stored if known.isdisjoint(name.keys)]
+        if 2 * len(foreign) > len(stored):
+            raise StaleIndexError(
+                f"ServerNames: the store holds names of another graph, such as {foreign[0]!r:.200}.",
+                hint_python="Each graph needs a table or collection of its own: load its names into another one.",
+                hint_shell="Name the options that it was loaded with, or load the names of this graph into another "
+                "table or collection: kg-retrievers index GRAPH --vectors ADDRESS",
+            )
 
     # --- finding ------------------------------------------------------------------------------------------------------
 
@@ -443,11 +471,12 @@ def load_names(
             store are asked by this process alone.
 
     Raises:
-        StaleIndexError: If the store holds names of other embeddings.
+        StaleIndexError: If the store holds names of other embeddings, or of another graph.
         DatabaseError: If the database or the store fails. Loaded names stay.
     """
     names = ServerNames(store, embeddings)
     about = names.refresh()
+    names.check_graph(reader)
     position = (about.position or "") if about else ""
     read = embedded = 0
     with Progress(console=Console(stderr=True), transient=True, disable=not progress) as bar:

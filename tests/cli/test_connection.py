@@ -285,7 +285,7 @@ def test_a_store_of_another_graph(run: Run, vectors: str, bridges: str) -> None:
     for command in (("ask", "films.lbdb", HER), ("index", "films.lbdb"), ("info", "films.lbdb")):
         said = mistake(run(*command, "--vectors", vectors))
         assert " holds names of another graph, such as '" in said
-        assert said.endswith("collection: kg-retrievers index films.lbdb --vectors ADDRESS\n")
+        assert said.endswith("collection: kg-retrievers index GRAPH --vectors ADDRESS\n")
     assert run("index", "films.lbdb", "--vectors", f"{vectors}_2")[0] == 0
     code, out, _ = run("ask", "films.lbdb", HER, "--vectors", f"{vectors}_2")
     assert (code, "Answer    Spike Jonze\n" in out) == (0, True)

@@ -140,3 +140,19 @@ def test_ids_of_relations_and_sources_come_back() -> None:
     again = KnowledgeGraph.from_networkx(KnowledgeGraph.from_networkx(source).to_networkx())
     assert [again.relation_id(name) for name in again.relations] == ["P57"]
     assert again.sources(("Q1", "director", "Q2")) == ["a", "b"]
+
+
+def test_labels_that_many_nodes_share_are_types() -> None:
+    """As property graphs often have them: the name of each node beside a label such as "Film"."""
+    graph = nx.MultiDiGraph()
+    for number, (kind, name) in enumerate([("Film", "Her"), ("Film", "Up"), ("Person", "Ann"), ("Person", "Bob")]):
+        graph.add_node(number, label=kind, name=name)
+    graph.add_edge(0, 2, relation="directed_by")
+    read = KnowledgeGraph.from_networkx(graph)
+    assert [(read.label(key), read.types_of(key)) for key in "0123"] == [
+        ("Her", ["Film"]),
+        ("Up", ["Film"]),
+        ("Ann", ["Person"]),
+        ("Bob", ["Person"]),
+    ]
+    assert "'label'" in read.reading.understood["types"]

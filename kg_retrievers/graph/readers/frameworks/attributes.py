@@ -42,11 +42,12 @@ _DROPPED = '{} (attributes="facts" keeps it)'
 class AttributeReader:
     """Adds nodes and edges with attributes to a builder, and counts the attributes left out.
 
-    Of a node, "label" is its label, or "name" if there is none. Otherwise "name" is an alias. "aliases", "types" and
-    "type" are a text or a list of texts, also one written in JSON. "datatype" is the datatype of a literal. Each other
-    attribute is a relation to its value, or to each of its values, if `attributes` is "facts". A number, date or truth
-    value brings its XML Schema datatype. None, NaN and empty texts say nothing. Nested values, and lists of more than
-    16 numbers with a fraction, are left out.
+    Of a node, "label" is its label, or "name" if there is none. Otherwise "name" is an alias, unless many nodes share
+    few labels, which are then their types, and the names their labels. "aliases", "types" and "type" are a text or a
+    list of texts, also one written in JSON. "datatype" is the datatype of a literal. Each other attribute is a relation
+    to its value, or to each of its values, if `attributes` is "facts". A number, date or truth value brings its XML
+    Schema datatype. None, NaN and empty texts say nothing. Nested values, and lists of more than 16 numbers with a
+    fraction, are left out.
 
     An edge may have a "relation_id", which is how the source writes its relation, and "sources". Its other attributes
     become attributes of the fact, if `attributes` is "facts". Vectors are left out.
@@ -70,16 +71,18 @@ class AttributeReader:
         self._counts = defaultdict[str, Counter[str]](Counter)  # of names, by what became of each
         self._nodes: set[str] = set()
         self._values: set[str] = set()
+        self._named_twice: dict[str, tuple[str, str, list[str], list[str]]] = {}  # the label and the name of each
 
     def add_node(self, key: str, attributes: Mapping[str, Any]) -> None:
         """Add the attributes of a node."""
         self._nodes.add(key)
         label, other = self._texts(key, "label", attributes), self._texts(key, "name", attributes)
         aliases = self._texts(key, "aliases", attributes)
-        if label and other and other != label:
-            aliases = [*other, *aliases]
         types = [*self._texts(key, "types", attributes), *self._texts(key, "type", attributes)]
-        self.builder.describe(key, next(iter(label or other), None), aliases, types)
+        if label and other and other != label:
+            self._named_twice[key] = (*label, *other, aliases, types)
+        else:
+            self.builder.describe(key, next(iter(label or other), None), aliases, types)
         datatype = attributes.get("datatype")
         if isinstance(datatype, str) and datatype:
             self.builder.set_datatype(key, datatype)
@@ -112,6 +115,15 @@ class AttributeReader:
     def finish(self) -> None:
         """Report in `builder.reading` which attributes were used and which were left out."""
         reading = self.builder.reading
+        labels, names = ({row[at] for row in self._named_twice.values()} for at in (0, 1))
+        are_types = 2 * len(labels) <= len(self._named_twice) and len(labels) < len(names)
+        for key, (label, name, aliases, types) in self._named_twice.items():
+            if are_types:
+                self.builder.describe(key, name, aliases, [label, *types])
+            else:
+                self.builder.describe(key, label, [name, *aliases], types)
+        if are_types:
+            reading.understood["types"] = f"node attribute 'label', which {len(self._named_twice):,} nodes share"
         for what, begin in _USED.items():
             if counts := self._counts.pop(what, None):
                 reading.understood[what] = begin + listed_counts(counts)
