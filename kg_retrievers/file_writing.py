@@ -52,6 +52,10 @@ def raise_write_errors(path: str | Path) -> Iterator[None]:
         raise
     except OSError as cause:
         raise write_error(path, cause.strerror or str(cause), cause.errno) from cause
+    except ValueError as cause:
+        if "null byte" not in str(cause):
+            raise
+        raise write_error(path, "its name holds a null byte", errno.EINVAL) from cause
 
 
 def write_error(path: str | Path, reason: str, number: int | None) -> FileWriteError:

@@ -8,6 +8,7 @@ One rename saves it.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -206,9 +207,9 @@ def _digest(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
 def _open(folder: Path, method: str) -> Iterator[Any]:
     """Open the weights of a folder."""
     path = folder / WEIGHTS
-    if not path.exists():
-        missing = f"{WEIGHTS} is missing" if folder.is_dir() else "it is a file, not a folder"
-        raise _no_model(missing if folder.exists() else "there is no such folder", folder, method)
+    if not os.path.exists(path):
+        missing = f"{WEIGHTS} is missing" if os.path.isdir(folder) else "it is a file, not a folder"
+        raise _no_model(missing if os.path.exists(folder) else "there is no such folder", folder, method)
     try:
         file = safe_open(path, framework="numpy")
     except (OSError, SafetensorError) as cause:

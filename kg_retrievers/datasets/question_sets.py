@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -78,7 +79,7 @@ def _metaqa(home: Path, split: str | None, only_hops: Collection[int] | None) ->
 def _pathquestion(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
     if split is not None:
         raise InvalidArgumentError(f"{_WHO}: PathQuestion has no splits, but got {split!r}. Leave it out.")
-    if not home.is_dir():
+    if not os.path.isdir(home):
         return _of_hops(read_pathquestion(home), only_hops, home)
     files = {hop: home / f"PQ-{hop}H.txt" for hop in PATHQUESTION_HOPS}
     there = [hop for hop, file in files.items() if file.is_file()] or PATHQUESTION_HOPS
@@ -87,7 +88,7 @@ def _pathquestion(home: Path, split: str | None, only_hops: Collection[int] | No
 
 
 def _jsonl(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
-    if home.is_dir():
+    if os.path.isdir(home):
         if split is None:
             there = sorted(file.stem for file in home.glob("*.jsonl"))
             raise InvalidArgumentError(f"{_WHO}: {home} is a folder; name one of its splits: {there}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,7 +55,7 @@ def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T])
 
 def split_files(home: Path, split: str | None) -> list[Path]:
     """Return the files of a split, in order (see `read_each_row`)."""
-    if not home.is_dir():
+    if not os.path.isdir(home):
         if split is not None:
             raise InvalidArgumentError(f"{home} is no folder, so it has no split {split!r}. Leave it out.")
         return [home]

@@ -178,8 +178,9 @@ def read_lines(path: str | Path) -> list[tuple[int, str]]:
     """
     try:
         data = Path(path).read_bytes().removeprefix(BOM_UTF8)
-    except OSError as error:
-        raise QuestionsLoadError(f"wanted a text file, but it cannot be read: {error.strerror}.", path) from error
+    except (OSError, ValueError) as error:  # the latter of a name with a null byte
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise QuestionsLoadError(f"wanted a text file, but it cannot be read: {reason}.", path) from error
     lines = []
     for number, line in enumerate(data.splitlines(), start=1):
         try:

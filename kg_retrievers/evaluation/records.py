@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -109,7 +110,7 @@ def continued(path: str | Path | None, header: Header) -> list[Record]:
     if path is None:
         return []
     path, first = Path(path), _written(header)
-    content = _content(path) if path.exists() else b""
+    content = _content(path) if os.path.exists(path) else b""
     begun = not first.startswith(content)  # else there is nothing, or a first line that was not written to its end
     found, records = _parsed(content, path) if begun else (header, [])
     if different := _differences(found, header):

@@ -125,7 +125,7 @@ def graph_files(paths: GraphPaths, options: FileOptions, *, is_rdf: bool = False
         raise InvalidArgumentError("KnowledgeGraph: wanted a file or several files, but got an empty list.")
     found = list[Path]()
     for path in map(Path, given):
-        inside = _files_in(path, options) if path.is_dir() else [path]
+        inside = _files_in(path, options) if os.path.isdir(path) else [path]
         found += [file for file in inside if not is_rdf or file == path or find_format(file, None, options) in RDF]
     return found
 

@@ -222,7 +222,7 @@ def check_regular(path: Path) -> None:
     Raises:
         GraphLoadError: If there is no such file, or it is a folder, a device, a pipe or a socket.
     """
-    with read_errors(path):
+    with read_errors(path, ValueError):  # the latter of a name with a null byte
         try:
             mode = path.stat().st_mode
         except FileNotFoundError:
