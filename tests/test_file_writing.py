@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 from broken_off import full_disk
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+from kg_retrievers import GraphIndex, HashedEmbeddings, KGRetriever, KnowledgeGraph, Question, read_questions
 from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.datasets import write_questions
-from kg_retrievers.errors import FileWriteError
+from kg_retrievers.errors import FileWriteError, KGRetrieversError
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import EmbeddingCache
@@ -95,6 +95,26 @@ def test_a_folder_in_which_nobody_may_write_is_told(write: Callable[[Path, int],
     assert caught.value.filename == str(caught.value.path)
     assert isinstance(caught.value, OSError)
     assert "Make room" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "n" * 300], ids=["null byte", "too long"])
+def test_a_name_that_no_file_can_have_is_told(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    for write in WRITERS.values():
+        with pytest.raises(KGRetrieversError):
+            write(path, 3)
+    for read in (KnowledgeGraph.from_file, KnowledgeGraph.open, GraphIndex.open, KGRetriever.from_file, read_questions):
+        with pytest.raises(KGRetrieversError):
+            read(path)  # type: ignore[operator]
+
+
+def test_a_save_that_this_user_may_not_read_is_told() -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        GraphIndex.build(graph(3), HashedEmbeddings(), folder)
+        (folder / "manifest.json").chmod(0)
+        with another_user(), pytest.raises(KGRetrieversError, match="cannot be read: Permission denied"):
+            GraphIndex.open(folder, HashedEmbeddings())
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mutants import SECONDS, Readings, mutant, mutated, rounds, timed
+from mutants import SECONDS, SEED, Readings, mutant, mutated, rounds, timed
 
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
 from kg_retrievers.core import replies
@@ -105,3 +105,11 @@ def test_mutants_of_replies_raise_nothing_untyped() -> None:
             for name, parse in PARSERS.items():
                 with readings.one(name, [reply]):
                     parse(reply)
+
+
+def test_hostile_values_of_the_right_types_raise_nothing_untyped() -> None:
+    from benchmarks.fuzz import fuzz  # alarms need the main thread
+
+    found = fuzz(SECONDS, SEED)
+    assert found
+    assert {name: counts["failures"] for name, counts in found.items() if counts["failures"]} == {}

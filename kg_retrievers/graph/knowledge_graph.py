@@ -388,6 +388,7 @@ cannot hold with on_loss="drop".
 
         The id is its position among all, sorted by the ids of head, relation and tail.
         """
+        _check_id("triple", id, len(self.edges))
         head, relation, tail = self.edges.triple(int(id))
         return Triple(self.entities[head], self.relations[relation], self.entities[tail])
 
@@ -419,6 +420,7 @@ cannot hold with on_loss="drop".
 
     def entity_value(self, entity: int) -> Value | None:
         """Return the value in the label of an entity, given by its id."""
+        _check_id("entity", entity, len(self.entities))
         if self._texts[entity]:
             return None
         label, datatypes = self.names[int(self.labels[entity])], self.datatype_names
@@ -608,6 +610,7 @@ cannot hold with on_loss="drop".
 
         The type is given by its id in `types`.
         """
+        _check_id("type", kind, len(self.types))
         return self._rows("type_entities", np.array([kind]))[0]
 
     @cached_property
@@ -675,6 +678,7 @@ cannot hold with on_loss="drop".
     def _row(self, name: str, row: int) -> list[int]:
         """Return a row of ids."""
         indptr = self._columns[f"{name}.indptr"]
+        _check_id(name.partition("_")[0], row, len(indptr) - 1)
         values: list[int] = self._columns[f"{name}.values"][indptr[row] : indptr[row + 1]].tolist()
         return values
 
@@ -683,3 +687,10 @@ cannot hold with on_loss="drop".
         indptr = self._columns[f"{name}.indptr"]
         entries, _ = entries_between(indptr[rows], indptr[rows + 1])
         return self._columns[f"{name}.values"][entries], indptr[rows + 1] - indptr[rows]
+
+
+def _check_id(what: str, id: int, count: int) -> None:
+    if not 0 <= id < count:
+        raise InvalidArgumentError(
+            f"KnowledgeGraph: wanted the id of a {what}, from 0 to {count - 1}, but got {id!s:.50}."
+        )

@@ -296,7 +296,11 @@ class EmbeddingCache:
         if self.path is None:
             return []
         try:
-            with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
+            with (
+                raise_write_errors(self.path),
+                closing(sqlite3.connect(self.path, timeout=60)) as database,
+                database,
+            ):
                 return [found for row in rows for found in database.execute(statement, row)]
         except sqlite3.DatabaseError as cause:
             code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
@@ -365,7 +369,7 @@ class HashedEmbeddings(ArrayEmbeddings):
         dimension: The number of axes.
 
     Raises:
-        InvalidArgumentError: If the dimension is less than 1.
+        InvalidArgumentError: If the dimension is less than 1 or more than a million.
 
     Example:
         >>> import numpy as np
@@ -379,7 +383,7 @@ class HashedEmbeddings(ArrayEmbeddings):
 
     def __init__(self, dimension: int = HASHED_DIMENSION) -> None:
         """Check the dimension, and load nothing."""
-        check_integer(dimension, "HashedEmbeddings: dimension")
+        check_integer(dimension, "HashedEmbeddings: dimension", 1, 1_000_000)
         self.dimension = dimension
 
     def embed_array(self, texts: Sequence[str]) -> Array:

@@ -348,3 +348,11 @@ def test_round_trips(
     assert (facts_of(again), again.fingerprint) == (facts_of(graph), graph.fingerprint)
     assert facts_of(KnowledgeGraph.from_networkx(graph.to_networkx())) == facts_of(graph)
     assert facts_of(graph.with_changes()) == facts_of(graph)
+
+
+@pytest.mark.parametrize("id", [-1, 99, 10**400])
+def test_an_id_that_is_none_is_told(id: int) -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed by", "Spike Jonze")])
+    for look in (graph.triple, graph.entity_value, graph.entity_types, graph.name_entities, graph.type_entities):
+        with pytest.raises(InvalidArgumentError, match="wanted the id of a"):
+            look(id)

@@ -57,7 +57,7 @@ def minilm() -> Embeddings:
 
 
 def test_dimension_must_be_positive() -> None:
-    with pytest.raises(InvalidArgumentError, match="dimension must be an integer of 1 or more, but got 0"):
+    with pytest.raises(InvalidArgumentError, match="dimension must be an integer from 1 to 1,000,000, but got 0"):
         HashedEmbeddings(0)
 
 

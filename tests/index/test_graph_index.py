@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
+from kg_retrievers import KGRetriever
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
@@ -341,3 +342,16 @@ def test_another_model_that_hides_its_name_is_refused(tmp_path: Path, graph: Kno
     for _ in range(2):
         with pytest.raises(StaleIndexError, match="gives another vector for"):
             GraphIndex.open(tmp_path, Nameless("another model ")).nearest_entities(["Her"], 2)
+
+
+@pytest.mark.parametrize("version", [3, 99])
+def test_a_folder_of_another_version_is_told(version: int, tmp_path: Path) -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed by", "Spike Jonze")])
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(manifest.read_text("utf-8").replace('"format": 4', f'"format": {version}'), "utf-8")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for use in (GraphIndex.open, GraphIndex.update, KGRetriever.from_file):
+        with pytest.raises(IndexLoadError, match=f"written in format {version}, this package reads 4"):
+            use(tmp_path, embeddings=HashedEmbeddings())  # type: ignore[operator]
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

@@ -532,18 +532,27 @@ def _read_between_saves(folder: Path, name: str, error: type[FileFormatError], r
         error: The class to raise.
         read: Reads the files.
     """
-    while True:
-        before = _read(folder / MANIFEST)
-        try:
-            return read(_manifest(folder, name, error))
-        except FileFormatError:
-            if before == _read(folder / MANIFEST):
-                raise
+    try:
+        while True:
+            before = _read(folder / MANIFEST)
+            try:
+                return read(_manifest(folder, name, error))
+            except FileFormatError:
+                if before == _read(folder / MANIFEST):
+                    raise
+    except OSError as cause:  # without the right to read, or of a name that is too long
+        raise error(
+            f"cannot be read: {cause.strerror}.", folder, hint_python="Name a folder that this user may read."
+        ) from cause
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether a folder holds a save that can be read."""
-    return read_manifest(folder) is not None
+    """Whether a folder holds a save, also a damaged one or one of another version."""
+    if read_manifest(folder) is not None:
+        return True
+    with suppress(OSError):
+        return (folder / MANIFEST).is_file() and bool(own_files(folder))
+    return False
 
 
 def may_hold_save(folder: Path) -> bool:
@@ -551,7 +560,7 @@ def may_hold_save(folder: Path) -> bool:
 
     The folder holds a save, leftovers of one, or nothing.
     """
-    if not folder.exists() or is_saved(folder):
+    if not folder.exists() or read_manifest(folder) is not None:
         return True
     own = {path.name for path in own_files(folder)}
     known = own | {LOCK} | ({MANIFEST} if own else set())

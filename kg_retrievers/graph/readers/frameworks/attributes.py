@@ -80,7 +80,7 @@ class AttributeReader:
         aliases = self._texts(key, "aliases", attributes)
         types = [*self._texts(key, "types", attributes), *self._texts(key, "type", attributes)]
         if label and other and other != label:
-            self._named_twice[key] = (*label, *other, aliases, types)
+            self._named_twice[key] = (label[0], other[0], aliases, types)
         else:
             self.builder.describe(key, next(iter(label or other), None), aliases, types)
         datatype = attributes.get("datatype")
