@@ -87,7 +87,15 @@ class KnowledgeGraph(GraphConstructors):
         """Take columns as `GraphBuilder.columns` or `open` made them.
 
         Use a named constructor instead.
+
+        Raises:
+            InvalidArgumentError: If they are no columns.
         """
+        if not isinstance(columns, Mapping):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph: got {columns!r:.100}. Read a file with KnowledgeGraph.from_file(path), a folder of "
+                "`save` with open(path), and rows with from_triples(rows)."
+            )
         self._columns = with_silent(columns)
         self._folder: Path | None = None
         self._saved_samples: RelationSamples | None = None

@@ -239,3 +239,10 @@ def test_a_folder_for_from_rdf_may_hold_tables_too(tmp_path: Path) -> None:
     (tmp_path / "a.ttl").write_text("<http://x/a> <http://x/r> <http://x/b> .\n")
     (tmp_path / "b.csv").write_text("head,relation,tail\nc,r,d\n")
     assert len(KnowledgeGraph.from_rdf(tmp_path)) == 1
+
+
+def test_a_missing_ontology_is_named(tmp_path: Path) -> None:
+    (tmp_path / "onto.ttl").write_text("", "utf-8")
+    (tmp_path / "facts.nt").write_text("<http://a/Her> <http://a/by> <http://a/Jonze> .\n", "utf-8")
+    with pytest.raises(GraphLoadError, match=r"onto\.tll: there is no such file\. Did you mean: 'onto\.ttl'"):
+        KnowledgeGraph.from_file(tmp_path / "facts.nt", ontology=tmp_path / "onto.tll")

@@ -419,13 +419,12 @@ class ZeroShotPatternGenerator(LinkingGenerator):
     ) -> Understanding:
         """Return what a question may ask for, one step further if it leads to blank nodes alone, which have no name.
 
-        The step is the likeliest that leads to things which the question does not name, or to values. If the question
-        names the kind of the blank nodes, they are the answers.
+        The step is the likeliest that leads to things which the question does not name, or to values. "What" and
+        "which" may ask for the blank nodes themselves.
         """
         graph, ends = self.index.graph, understood.ends
         is_blank = len(ends) and all(graph.entities[end].startswith("_:") for end in ends[:MAX_FRONTIER].tolist())
-        kind = type_nouns(self.index).asked(masked_text(question, slots))
-        if not is_blank or (kind is not None and np.isin(ends, self._of_type(kind)[0]).any()):
+        if not is_blank or asked_kind(masked_text(question, slots)) is None:
             return understood
         topic = understood.arms[0].slot
         further = self.understand_from(question, slots, topic, max_hops=1, starts=ends)

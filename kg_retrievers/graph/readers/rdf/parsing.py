@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, plain_name, skip_hints
+from kg_retrievers.graph.readers.opening import Limits, check_regular, limit_error, open_bytes, plain_name, skip_hints
 from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
 from kg_retrievers.graph.readers.text_files import FORMATS as FILE_FORMATS
 
@@ -31,7 +31,7 @@ def rdf_format(path: Path, format: str | None) -> str:
 
     Raises:
         InvalidArgumentError: If there is no such format.
-        GraphLoadError: If the suffix says none.
+        GraphLoadError: If the suffix says none, or there is no such file.
 
     Example:
         >>> rdf_format(Path("films.ttl.gz"), None), rdf_format(Path("films"), "application/n-triples")
@@ -44,6 +44,7 @@ def rdf_format(path: Path, format: str | None) -> str:
         return found
     found = NAMES.get(Path(plain_name(path)).suffix.lstrip("."))
     if found is None:
+        check_regular(path)  # a missing file is the likelier mistake
         raise GraphLoadError(
             "its suffix says no format of RDF.",
             path,
