@@ -214,7 +214,7 @@ def test_a_deadline_stops_a_query(executor: LadybugExecutor, threaded: bool) -> 
 
 
 def test_a_deadline_stops_the_loading(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ladybug, "load_graph", lambda execute, *_: execute(UNSTOPPABLE))
+    monkeypatch.setattr(ladybug, "load_graph", lambda execute, *_, **options: execute(UNSTOPPABLE))
     with deadline(2.0, late), pytest.raises(BudgetError, match="too late"):
         LadybugExecutor.from_graph(graph)
 

@@ -219,7 +219,7 @@ def test_arguments_out_of_range(folder: Path, options: dict[str, Any], message: 
 def test_nothing_to_train_on(folder: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="one or more examples in each list"):
         trained(folder, LEARNED, [])
-    with pytest.raises(TypeError, match="'depth'"):
+    with pytest.raises(InvalidArgumentError, match="no argument 'depth'"):
         trained(folder, depth=3)
 
 
