@@ -286,7 +286,7 @@ def evaluate(
     if not asked or not all(isinstance(question, Question) for question in asked):
         raise InvalidArgumentError(
             f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}. "
-            "Read a file with read_questions(path)."
+            "Read a file with read_questions(path), or write Question(text, answers=(...,)). The retriever comes first."
         )
     if not isinstance(retriever, BaseKGRetriever):
         raise InvalidArgumentError(f"evaluate: the retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")

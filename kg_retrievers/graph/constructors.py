@@ -74,6 +74,11 @@ class GraphConstructors(Immutable):
                 relation is none of the graph.
         """
         builder = GraphBuilder(labels, aliases, types, relation_labels)
+        if isinstance(triples, str | Mapping):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.from_triples: wanted rows of (head, relation, tail), but got {triples!r:.100}. Read a "
+                "file with from_file(path)."
+            )
         for triple in triples:
             builder.add_row(triple)
         return cls._from_builder(builder, text_relations)

@@ -356,3 +356,9 @@ def test_an_id_that_is_none_is_told(id: int) -> None:
     for look in (graph.triple, graph.entity_value, graph.entity_types, graph.name_entities, graph.type_entities):
         with pytest.raises(InvalidArgumentError, match="wanted the id of a"):
             look(id)
+
+
+@pytest.mark.parametrize("rows", ["Her,directed_by,Spike Jonze", {"Her": "Spike Jonze"}])
+def test_one_text_is_no_list_of_triples(rows: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"wanted rows of \(head, relation, tail\).*from_file\(path\)"):
+        KnowledgeGraph.from_triples(rows)

@@ -37,9 +37,9 @@ UNPACKED_FLOOR = 128 << 20
 #: How many times its own size a packed file becomes, and a table in columns, for an estimate.
 UNPACKED = 8
 
-#: Bytes of memory and of the saved graph, and CPU minutes, for each byte of TSV, which takes the most. N-Triples take
-#: 1.0 bytes of memory, CSV 0.95, JSON lines 0.83, Turtle 1.4 (a million facts of `benchmarks/synthetic_graph.py`).
-MEMORY, SAVED, MINUTES = 1.7, 0.45, 1e-9
+#: Bytes of memory and of the saved graph, and CPU minutes, for each byte of text. TSV of 43 and of 130 million facts
+#: takes 1.0 bytes of memory, and other text at most 1.4 (a million facts of `benchmarks/synthetic_graph.py`).
+MEMORY, SAVED, MINUTES = 1.2, 0.45, 1e-9
 
 #: From so many bytes of memory on, the needs are told before a file is read.
 TOLD = 500_000_000
