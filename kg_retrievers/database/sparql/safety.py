@@ -12,6 +12,7 @@ Extra: `sparql`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -63,6 +64,9 @@ _INSTEAD = {
     "FROM": "Leave it out, or read a named graph by GRAPH <...> { ... }",
     "BASE": "Write whole IRIs",
 }
+
+#: How deep rdflib may recurse to parse a query of as many triples as may be joined.
+PARSING = 3_000
 
 
 @dataclass(frozen=True)
@@ -219,6 +223,7 @@ class _Check:
         """Return the parse tree, with an IRI in place of each parameter."""
         texts = [f"<urn:parameter:{one.name}>" if one.kind == "parameter" else one.text for one in self.tokens[:-1]]
         text = "".join(_spaced(self.tokens, texts))
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), PARSING))  # others may have lowered it
         try:
             with ThreadPoolExecutor(1) as fresh:  # whose stack is empty: rdflib recurses for each triple
                 tree: CompValue = fresh.submit(parseQuery, text).result()[1]
