@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -174,6 +176,18 @@ def test_a_caller_deep_in_a_stack_may_ask_as_much() -> None:
             check_read_only(asked("?deep <urn:p> ?b . " * MAX_JOINED))
 
     called(600)
+
+
+def test_as_much_may_be_joined_with_the_cache_of_the_parser() -> None:
+    """Another library may turn it on, for the whole process."""
+    query = asked("?a <urn:p> ?b . " * MAX_JOINED)
+    code = f"""
+import pyparsing
+from kg_retrievers.database.sparql.safety import check_read_only
+pyparsing.ParserElement.enable_packrat()
+check_read_only({query!r})
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_items_of_a_collection_are_triples() -> None:

@@ -65,8 +65,9 @@ _INSTEAD = {
     "BASE": "Write whole IRIs",
 }
 
-#: How deep rdflib may recurse to parse a query of as many triples as may be joined.
-PARSING = 3_000
+#: How deep rdflib may recurse: it takes 740 frames for as many triples as may be joined, and 1,070 once another library,
+#: such as matplotlib, has turned on the cache of pyparsing (`enable_packrat`). Python allows 1,000 by default.
+PARSING = 1_500
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ class _Check:
         """Return the parse tree, with an IRI in place of each parameter."""
         texts = [f"<urn:parameter:{one.name}>" if one.kind == "parameter" else one.text for one in self.tokens[:-1]]
         text = "".join(_spaced(self.tokens, texts))
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), PARSING))  # others may have lowered it
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), PARSING))
         try:
             with ThreadPoolExecutor(1) as fresh:  # whose stack is empty: rdflib recurses for each triple
                 tree: CompValue = fresh.submit(parseQuery, text).result()[1]
