@@ -147,7 +147,7 @@ def outcome(
         value_of = values_of(unlimited)
         ours, theirs = (sorted(value_of.get(row[0], -1) for row in some) for some in (rows[: len(gold)], gold))
         if Counter(rows) <= Counter(everything) and ours == theirs:
-            return "same rows but for ties"
+            return "same rows, other ties"
     elif "ORDER BY" not in query.upper() and Counter(rows) == Counter(everything):
         return "same rows without the LIMIT"
     return "other"

@@ -304,16 +304,17 @@ def no_fact_left(values: Mapping[str, Iterable[AttributeValue]] | None = None) -
     """Return the error of a view without facts.
 
     Args:
-        values: The values that the graph has of the attributes in the conditions, if they are known.
+        values: The values of the attributes in the conditions, if they are known. The shell alone shows them: an
+            application may pass the message to a user from whom the view hides them.
     """
-    told = ""
+    told = list[str]()
     for name, found in (values or {}).items():
         single = chain.from_iterable(one if isinstance(one, list) else [one] for one in found)
-        told += f" {name!r} has the values {first_of(sorted({*map(repr, single)}), 10)}."
+        told.append(f"{name!r} has the values {first_of(sorted({*map(repr, single)}), 10)}.")
     return InvalidArgumentError(
-        f"view: no fact satisfies these conditions.{told}",
+        "view: no fact satisfies these conditions.",
         hint_python="See `graph.attribute_names`, and `graph.attributes(triple)` for those of a fact.",
-        hint_shell="`info` shows the attributes.",
+        hint_shell=" ".join(told) or "`info` shows the attributes.",
     )
 
 

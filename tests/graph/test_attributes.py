@@ -398,3 +398,12 @@ def test_attributes_that_are_no_mapping_are_refused() -> None:
         KnowledgeGraph.from_triples([("a", "r", "b", "c")])
     with pytest.raises(InvalidArgumentError, match="an attribute's name must be a text, but got 1"):
         KnowledgeGraph.from_triples([("a", "r", "b", {1: "c"})])
+
+
+def test_only_the_shell_names_the_values_of_an_attribute() -> None:
+    """An application may show the message to the user of a tenant, from whom a view hides the others."""
+    graph = KnowledgeGraph.from_triples([("Ada", "keeps", "h1", {"tenant": "acme"})])
+    with pytest.raises(InvalidArgumentError) as refused:
+        graph.view({"tenant": "globex"})
+    assert "acme" not in str(refused.value)
+    assert refused.value.on_shell.endswith("'tenant' has the values 'acme'.")

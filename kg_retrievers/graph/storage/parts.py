@@ -41,7 +41,7 @@ from pydantic import TypeAdapter
 from kg_retrievers.errors import FileFormatError, FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.paths import checked_path, read_bytes
+from kg_retrievers.paths import checked_path
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """
     try:
         return Manifest.from_json(_read(folder / MANIFEST) or b"")
-    except ValueError:
+    except (OSError, ValueError):
         return None
 
 
@@ -283,7 +283,7 @@ def writer_of(folder: Path) -> str | None:
 def _owner(lock: Path) -> str:
     try:
         return f"process {int(_read(lock) or b'')}"
-    except ValueError:
+    except (OSError, ValueError):
         return "another process"
 
 
@@ -663,8 +663,14 @@ def _file_checksum(path: Path, size: int) -> int | None:
 
 
 def _read(path: Path) -> bytes | None:
+    """Return the content of a file, or None if there is none that could be read.
+
+    Raises:
+        OSError: If this user may not read it.
+    """
     with suppress(FileFormatError):
-        return read_bytes(path, FileFormatError)
+        if checked_path(path).exists():
+            return path.read_bytes()
     return None
 
 

@@ -40,7 +40,7 @@ def generate_questions(
 
     Args:
         graph: The graph; of an index `index.graph`.
-        count: How many to write, at most `MAX_COUNT`; fewer where the graph has no more.
+        count: The number of questions, at most `MAX_COUNT`. There are fewer if the graph has no more.
         seed: Of all that is drawn. Equal seeds give equal questions.
         max_hops: The longest walk, 1 to 3.
 
