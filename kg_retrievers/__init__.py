@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
     except AttributeError:
         from kg_retrievers.errors import did_you_mean  # here, so that a command soon listens to Ctrl-C
 
-        hint = did_you_mean(name, _names)
+        hint = did_you_mean(name, _names) or "dir(kg_retrievers) lists its names."
         raise AttributeError(f"module 'kg_retrievers' has no attribute {name!r}; {hint}".rstrip("; ")) from None
 
 

@@ -15,7 +15,7 @@ from kg_retrievers.core.documents import documents_answers, why_unsure
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.replies import refusal_of
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, check_retriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import (
     EntityLinkingError,
@@ -100,10 +100,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
     ) -> None:
         """Check the arguments."""
         super().__init__()
-        if not isinstance(retriever, BaseKGRetriever):
-            raise InvalidArgumentError(
-                f"KnowledgeGraphMiddleware: the retriever must be a BaseKGRetriever, but got {retriever!r:.100}."
-            )
+        check_retriever(retriever, "KnowledgeGraphMiddleware")
         check_token_budget(max_tokens, count_tokens, "KnowledgeGraphMiddleware")
         check_placeholders(prompt, ["evidence"], "KnowledgeGraphMiddleware: prompt")
         self.retriever, self.prompt = retriever, prompt

@@ -20,7 +20,7 @@ from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAn
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.documents import why_unsure
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, check_retriever
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -146,10 +146,7 @@ def _check(retrievers: Mapping[str, BaseKGRetriever]) -> None:
     if not isinstance(retrievers, Mapping) or not retrievers:
         raise InvalidArgumentError(f"build_router: wanted retrievers by name, but got {retrievers!r:.100}.")
     for method, retriever in retrievers.items():
-        if not isinstance(retriever, BaseKGRetriever):
-            raise InvalidArgumentError(
-                f"build_router: {method!r} must be a BaseKGRetriever, but got {retriever!r:.100}."
-            )
+        check_retriever(retriever, "build_router", repr(method))
         if not isinstance(method, str) or method in (*NODES, "route") or not method or {*method} & {*":|"}:
             raise InvalidArgumentError(
                 f"build_router: {method!r} is another node, empty, or holds ':' or '|'; call the retriever otherwise."

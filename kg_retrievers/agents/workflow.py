@@ -33,7 +33,7 @@ from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAn
 from kg_retrievers.chains.answer import Answerer, CitingModel, choose_answerer
 from kg_retrievers.chains.evidence import check_token_budget
 from kg_retrievers.core.documents import why_unsure
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, check_retriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, check_known, named_arguments
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.questions.follow_up import FollowUpReader, check_turns
@@ -389,8 +389,7 @@ def build_workflow(
         >>> output["answer"], output["citations"][0]["triple"]
         ('Spike Jonze', ['Her', 'directed_by', 'Spike Jonze'])
     """
-    if not isinstance(retriever, BaseKGRetriever):
-        raise InvalidArgumentError(f"build_workflow: retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
+    check_retriever(retriever, "build_workflow")
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_workflow")
     if taken := sorted({stage.name for stage in retriever.stages} & {*NODES, "fallback"}):
         raise InvalidArgumentError(f"build_workflow: {taken} are nodes of every workflow; call the stages otherwise.")

@@ -27,7 +27,7 @@ from kg_retrievers.chains.evidence import (
 from kg_retrievers.core.documents import best_text, tell_ambiguous_names, why_unsure
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, check_retriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import MAX_ITEMS, StructuredModel, guarded, read_object
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, RefusalError, named_arguments
@@ -179,8 +179,7 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         Raises:
             InvalidArgumentError: If one of them is wrong. The message names `who`, the chain.
         """
-        if not isinstance(retriever, BaseKGRetriever):
-            raise InvalidArgumentError(f"{who}: retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
+        check_retriever(retriever, who)
         check_token_budget(max_tokens, count_tokens, who)
         self.retriever = retriever
         self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)

@@ -199,6 +199,13 @@ class BaseKGRetriever(BaseRetriever):
             except ValidationError as error:
                 raise self._wrong_fields(error) from None
 
+        def __getattr__(self, name):
+            """Say how to ask, for a name of another library such as `query`."""
+            try:
+                return super().__getattr__(name)
+            except AttributeError as error:
+                raise AttributeError(f"{error}. Ask with invoke(question), or batch([question, ...]).") from None
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Change a field and check its new value."""
         try:
@@ -675,6 +682,24 @@ def _texts_in(value: object) -> Iterator[str]:
 
 def _named(words: Sequence[str]) -> str:
     return ", ".join(map(repr, words[:NAMED]))
+
+
+def check_retriever(retriever: object, who: str, name: str = "retriever") -> None:
+    """Check that a function was given a retriever.
+
+    Args:
+        retriever: The value that was given.
+        who: The function.
+        name: The name of its argument.
+
+    Raises:
+        InvalidArgumentError: If it is something else.
+    """
+    if not isinstance(retriever, BaseKGRetriever):
+        raise InvalidArgumentError(
+            f"{who}: {name} must be a BaseKGRetriever, but got {retriever!r:.100}.",
+            hint_python="Make one: KGRetriever.from_file(path), or KGRetriever.from_index(GraphIndex.build(graph)).",
+        )
 
 
 def nothing_fetched(

@@ -38,7 +38,7 @@ class Row(TypedDict, total=False):
 _ROWS = TypeAdapter(Row)
 
 #: The form of a file of questions, for someone who gives another one, as a graph.
-WANTED = """Each line is an object such as {"question": "Who directed Her?", "answers": ["Spike Jonze"]}."""
+WANTED = """Each question is an object such as {"question": "Who directed Her?", "answers": ["Spike Jonze"]}."""
 
 #: How like a key must be to one that the row lacks, in [0, 1], to be taken for a misspelling of it.
 MISSPELT = 0.8
@@ -72,8 +72,7 @@ def read_questions(path: str | Path) -> list[Question]:
             questions.append(_question(json.loads(text)))
         except json.JSONDecodeError as error:
             reason = f"no valid JSON at column {error.colno}: {error.msg}."
-            hint = "" if text.lstrip().startswith("{") else WANTED
-            raise QuestionsLoadError(reason, path, line, hint_python=hint) from error
+            raise QuestionsLoadError(reason, path, line, hint_python=WANTED) from error
         except (ValueError, RecursionError) as error:
             raise QuestionsLoadError(str(error), path, line) from error
     return questions
@@ -118,7 +117,7 @@ def _question(row: Any) -> Question:
     try:
         checked = _ROWS.validate_python(row)
     except ValidationError as error:
-        raise ValueError(reasons(error)) from error
+        raise ValueError(f"{reasons(error)} {WANTED}") from error
     answers = checked.get("answers") or []
     answerable = checked.get("answerable") is not False
     if answers and not answerable:

@@ -27,7 +27,10 @@ def check_question(question: Any, who: str) -> None:
         InvalidArgumentError: If it is no text, empty, or longer than `MOST_CHARACTERS`.
     """
     if not isinstance(question, str):
-        raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
+        raise InvalidArgumentError(
+            f"{who}: the question must be a text, but got {question!r:.100}.",
+            hint_python="Give the text alone.",
+        )
     if not question.strip():
         raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
     check_length(question, f"{who}: the question")
@@ -85,7 +88,10 @@ class Question:
         for name in ("seed_entities", "answers"):
             value = getattr(self, name)
             if isinstance(value, str) or not all(isinstance(key, str) for key in value):
-                raise InvalidArgumentError(f"Question: {name} must be a tuple of entity keys, but got {value!r:.100}.")
+                hint = f"Write {name}=({value!r:.60},)." if isinstance(value, str) else ""
+                raise InvalidArgumentError(
+                    f"Question: {name} must be a tuple of texts, but got {value!r:.100}.", hint_python=hint
+                )
         plain = self.value if isinstance(self.value, list) else [self.value]
         if not all(isinstance(one, int | float | str | None) for one in plain):
             raise InvalidArgumentError(

@@ -23,7 +23,7 @@ from kg_retrievers import errors
 from kg_retrievers.bulk import Workers, check_workers, map_batches
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.documents import why_unsure
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, check_retriever
 from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import GraphQuestion, Question
@@ -288,8 +288,7 @@ def evaluate(
             f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}. "
             "Read a file with read_questions(path), or write Question(text, answers=(...,)). The retriever comes first."
         )
-    if not isinstance(retriever, BaseKGRetriever):
-        raise InvalidArgumentError(f"evaluate: the retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
+    check_retriever(retriever, "evaluate")
     if isinstance(answerer, BaseLanguageModel) or not isinstance(answerer, Runnable | None):
         raise InvalidArgumentError(
             f"evaluate: wanted an answerer or None, but got {answerer!r:.100}. Of a model: LLMCitedAnswerer(llm)."

@@ -171,11 +171,13 @@ class GraphBuilder:
         is_triple = not isinstance(row, str | Mapping) and len(row) in (3, 4)
         attributes = row[3] if is_triple and len(row) == 4 else {}
         if not is_triple or not all(isinstance(text, str) and text for text in row[:3]):
-            hint = "To name the keys of rows: KnowledgeGraph.from_frame(rows, head=..., relation=..., tail=...)."
+            hint = "Write numbers and dates as texts, such as '3'." if is_triple else ""
+            if isinstance(row, Mapping):
+                hint = "To name the keys of rows: KnowledgeGraph.from_frame(rows, head=..., relation=..., tail=...)."
             raise InvalidArgumentError(
                 f"KnowledgeGraph: triple {len(self) + 1} must be three non-empty texts (head, relation, tail), "
                 f"but got {row!r}.",
-                hint_python=hint if isinstance(row, Mapping) else "",
+                hint_python=hint,
             )
         if not isinstance(attributes, Mapping):
             raise InvalidArgumentError(

@@ -368,12 +368,14 @@ cannot hold with on_loss="drop".
         By default, it yields all of them.
 
         Raises:
-            InvalidArgumentError: If a head or tail is a relation, or the name of an entity with another key.
+            InvalidArgumentError: If the graph has no such entity or relation.
         """
         ids = self._triple_ids((head, relation, tail))
-        for key in (head, tail) if not len(ids) else ():
-            if key is not None and (self.entities_named(key) or self.relations.find(key) >= 0):
-                self._id_of(key)  # raises if it is a name or a relation, and no key
+        if not len(ids):
+            for key in filter(None, (head, tail)):
+                self._id_of(key)
+            if relation:
+                self.relation_id(relation)
         for first in range(0, len(ids), TRIPLES_AT_ONCE):
             for start, kind, end in self.edges[ids[first : first + TRIPLES_AT_ONCE]].tolist():
                 yield Triple(self.entities[start], self.relations[kind], self.entities[end])

@@ -132,7 +132,9 @@ def checked_dataclass(kind: type[T]) -> type[T]:
         except ValidationError as error:
             problem = error.errors()[0]
             told = reasons(error) if problem["loc"] else problem["msg"].removeprefix("Value error, ")
-            raise InvalidArgumentError(f"{who}: {told}") from None
+            cause = problem.get("ctx", {}).get("error")
+            hints = cause.hints if isinstance(cause, InvalidArgumentError) else {}
+            raise InvalidArgumentError(f"{who}: {told}", **hints) from None
 
     made.__init__ = construct_checked
     checked: type[T] = made

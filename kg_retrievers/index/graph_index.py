@@ -202,12 +202,13 @@ class GraphIndex(Immutable):
             FileWriteError: If another process writes to the folder, the disk is full, or this user may not write there.
         """
         embeddings = default_embeddings() if embeddings is None else embeddings
-        if not isinstance(graph, KnowledgeGraph) or not isinstance(embeddings, Embeddings):
-            raise InvalidArgumentError(
-                f"GraphIndex.build: wanted a KnowledgeGraph and LangChain Embeddings, got {graph!r} and "
-                f"{embeddings!r}.",
-                hint_python="Read a file with KnowledgeGraph.from_file(path).",
-            )
+        for given, wanted in (graph, KnowledgeGraph), (embeddings, Embeddings):
+            if not isinstance(given, wanted):
+                raise InvalidArgumentError(
+                    f"GraphIndex.build: wanted {wanted.__name__}, but got {given!r:.100}.",
+                    hint_python="Give a KnowledgeGraph, such as KnowledgeGraph.from_file(path), and LangChain "
+                    "Embeddings or nothing.",
+                )
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)
         options: dict[str, Any] = {"cache": cache, "progress": progress, "workers": workers}

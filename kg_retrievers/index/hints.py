@@ -45,6 +45,12 @@ NAME_AN_ENTITY: Hints = {
     "hint_shell": f"{_NAME_AN_ENTITY}: kg-retrievers questions GRAPH --output FILE",
 }
 
+#: For a name that is like none of the graph.
+SEE_NAMES: Hints = {
+    "hint_python": "`graph.entities` has the keys, and `graph.entities_named(name)` those of a name.",
+    "hint_shell": "To see names of the graph: kg-retrievers info GRAPH",
+}
+
 #: For a text that names no entity of a graph that stays in its database, without a store of its names.
 LOAD_NAMES: Hints = {
     "hint_python": "Without a vector store, only names that are written exactly are found. Load them by "

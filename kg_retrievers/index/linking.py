@@ -18,7 +18,7 @@ from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.connected_graph import ConnectedGraph, PartRequest
 from kg_retrievers.index.graph_index import GraphIndex
-from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, hints_for
+from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, SEE_NAMES, hints_for
 from kg_retrievers.index.misspelt_names import (
     FUZZY_NAMES,
     ShortNames,
@@ -191,8 +191,9 @@ class EntityLinker:
         if not found:
             near = near_entities(index, [key] if key.strip() else [])
             message = f"{key!r:.200} is no entity key, label or alias of the graph."
-            hints = {} if index.finds_near_names else LOAD_NAMES
-            raise EntityLinkingError(message, nearest_labels(chain(*near)), **hints)
+            suggestions = nearest_labels(chain(*near))
+            hints = (SEE_NAMES if not suggestions else {}) if index.finds_near_names else LOAD_NAMES
+            raise EntityLinkingError(message, suggestions, **hints)
         return found[0]
 
     def _nothing_found(self, question: str, suggestions: Sequence[str]) -> EntityLinkingError:

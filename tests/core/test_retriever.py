@@ -225,6 +225,8 @@ def test_fields_and_questions_are_checked() -> None:
         toy().answer_prompt = PromptTemplate.from_template("Mine: {question}")
     with pytest.raises(InvalidArgumentError, match="Toy: the question is empty"):
         toy().invoke(" \n")
+    with pytest.raises(AttributeError, match=r"no attribute 'query'. Ask with invoke\(question\)"):
+        toy().query("Who directed Her?")
 
 
 # --- Documents ---

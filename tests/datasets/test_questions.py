@@ -96,7 +96,7 @@ def test_a_question_is_answerable_unless_it_says_otherwise(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("Her\tdirected_by\tSpike Jonze", 'Each line is an object such as {"question": "Who directed Her'),
+        ("Her\tdirected_by\tSpike Jonze", 'Each question is an object such as {"question": "Who directed Her'),
         ("{", "no valid JSON at column 2"),
         ("[" * 100_000, "recursion"),
         ("[1]", "must be a valid dictionary, but got [1]"),

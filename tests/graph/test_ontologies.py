@@ -246,3 +246,11 @@ def test_a_missing_ontology_is_named(tmp_path: Path) -> None:
     (tmp_path / "facts.nt").write_text("<http://a/Her> <http://a/by> <http://a/Jonze> .\n", "utf-8")
     with pytest.raises(GraphLoadError, match=r"onto\.tll: there is no such file\. Did you mean: 'onto\.ttl'"):
         KnowledgeGraph.from_file(tmp_path / "facts.nt", ontology=tmp_path / "onto.tll")
+
+
+def test_an_ontology_that_describes_nothing_or_is_the_graph(files: Files, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "nodes.json").write_text('{"nodes": [{"id": "a"}], "links": []}')
+    with pytest.raises(GraphLoadError, match=r"nodes\.json: describes nothing\. Give ontology= a file of RDF"):
+        KnowledgeGraph.from_file(files[0], ontology=tmp_path / "nodes.json")
+    told = mistake(run("info", str(files[1]), "--ontology", str(files[0])))
+    assert "If the graph and --ontology are swapped, swap them" in told

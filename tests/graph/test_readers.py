@@ -423,7 +423,7 @@ def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(GraphLoadError, match=r"no such file\. Did you mean: 'movies.tsv'\?"):
         read_graph_rows(tmp_path / "movie.tsv")
     for other in ("nowhere/movies.tsv", "nofile.tsv", "series.tsv"):
-        with pytest.raises(GraphLoadError, match=r"no such file\.$"):
+        with pytest.raises(GraphLoadError, match=r"no such file\. Check the path"):
             read_graph_rows(tmp_path / other)
 
 

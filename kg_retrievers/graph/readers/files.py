@@ -69,7 +69,9 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
     if format is not None and format not in get_args(GraphFormat):
         names = get_args(GraphFormat)
         near = did_you_mean(str(format), names)
-        raise InvalidArgumentError(f"format is {', '.join(map(repr, names))} or None, but got {format!r}. {near}")
+        raise InvalidArgumentError(
+            f"format is {', '.join(map(repr, names))} or None, but got {format!r}; {near}".rstrip("; ")
+        )
     if format is None and os.path.isdir(path):
         return "neo4j-csv"
     found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)

@@ -265,8 +265,8 @@ def check_regular(path: Path) -> None:
     """
     if not checked_path(path, GraphLoadError).exists():
         near = ", ".join(map(repr, _similar_names(path)))
-        did_you_mean = f" Did you mean: {near}?" if near else ""
-        raise GraphLoadError(f"there is no such file.{did_you_mean}", path)
+        step = f"Did you mean: {near}?" if near else f"Check the path: it leads to {path.parent.absolute()}."
+        raise GraphLoadError(f"there is no such file. {step}", path)
     if path.is_dir():
         raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
 

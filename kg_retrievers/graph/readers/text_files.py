@@ -71,7 +71,10 @@ class FileOptions:
             message = f'Python knows no text encoding {self.encoding!r}; wanted one such as "utf-8" or "latin-1".'
             raise InvalidArgumentError(message) from None
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise InvalidArgumentError(f"delimiter is one character, as ';', but got {self.delimiter!r}.")
+            raise InvalidArgumentError(
+                f"delimiter is one character, as ';', but got {self.delimiter!r}.",
+                hint_shell="Quote it: --read 'delimiter=;'",
+            )
 
     @property
     def codec(self) -> str:

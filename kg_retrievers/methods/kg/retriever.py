@@ -26,6 +26,7 @@ from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import LONE_ENTITIES, approximate_tokens, lone_entities_of, words_with
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.hints import tell_language
 from kg_retrievers.index.question_keys import tell_unmatched
 from kg_retrievers.methods.kg.ranking import (
     FEATURES,
@@ -244,7 +245,9 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         try:
             documents = self.matcher.stages[-1].run.invoke(asked)["documents"]
         except RefusalError as refusal:
-            return {"found": [], "why": _sentence(refusal)}
+            foreign = tell_language(state["question"])
+            only = f" {foreign} Only English is understood by default." if foreign else ""
+            return {"found": [], "why": f"{_sentence(refusal)}{only}"}
         why = "" if documents else f"Nothing in the graph fits {state['question']!r:.200}."
         rows = [one.metadata for one in documents]
         ties = [row for row in rows if row["score"] == rows[0]["score"]]

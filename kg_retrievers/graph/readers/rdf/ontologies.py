@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.readers.rdf.annotations import Facts
@@ -45,6 +46,9 @@ def set_schema_aside(statements: Statements, facts: Facts) -> tuple[Facts, Ontol
     Args:
         statements: What was collected.
         facts: The facts of these statements.
+
+    Raises:
+        InvalidArgumentError: If there is nothing else, and an ontology beside it.
     """
     prefixes = Prefixes()
     numbers = (statements.ids.get(prefixes.expand(name)) for name in SCHEMA_TYPES)
@@ -57,6 +61,13 @@ def set_schema_aside(statements: Statements, facts: Facts) -> tuple[Facts, Ontol
         return facts, Ontology(things)
     gone, described = _schema_rows(statements, facts, iris, things, is_instance)
     if not gone.any() or (schema is None and gone.all() and not is_instance.any()):
+        if gone.any() and statements.only_described:
+            raise InvalidArgumentError(
+                f"{statements.place} says only what classes and relations are, as an ontology does.",
+                hint_python='If path and ontology= are swapped, swap them. To ask about classes, give schema="keep".',
+                hint_shell="If the graph and --ontology are swapped, swap them. To ask about classes, give "
+                "--read schema=keep.",
+            )
         return facts, Ontology(things)
     things = described
     number = statements.ids.get(f"{WELL_KNOWN['rdfs']}subClassOf", -1)

@@ -495,6 +495,13 @@ def _take_files(
         skipped += file.skipped
         for prefix, iri in file.prefixes.items():
             prefixes.setdefault(prefix, iri)
+        if only_describes and not statements.only_described:
+            raise GraphLoadError(
+                "describes nothing.",
+                path,
+                hint_python="Give ontology= a file of RDF with classes, relations or labels, as .ttl or .owl.",
+                hint_shell="Give --ontology a file of RDF with classes, relations or labels, as .ttl or .owl.",
+            )
     return skipped
 
 

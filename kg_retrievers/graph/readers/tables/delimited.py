@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError
+from kg_retrievers.errors import GraphLoadError, did_you_mean
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.opening import check_regular, limit_error
@@ -309,8 +309,13 @@ class TextTable:
             if len(row.cells) == width:
                 yield row
             else:
-                got = f"got {len(row.cells)}: {short(row.cells)}"
-                file.reject(f"wanted {width} cells ({self.kind}), but {got}.", row.line, row.last)
+                got = f"got {len(row.cells)}: {short(row.cells)}."
+                other = (
+                    ""
+                    if len(row.cells) > 1
+                    else f" The cells are split at {self._layout.delimiter!r}: is that the delimiter?"
+                )
+                file.reject(f"wanted {width} cells ({self.kind}), but {got}{other}", row.line, row.last)
 
 
 def read_fact_table(file: TextFile, layout: Layout, first: Sequence[Row], builder: GraphBuilder) -> None:
@@ -371,9 +376,13 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
         return None
     line, _, cells = first[0]
     if options.columns is not None:
-        if any(cells.count(column) != 1 for column in options.columns):
-            message = f"wanted a header with the columns {list(options.columns)}, once each, but found {cells}."
-            file.fail(message, line)
+        if wrong := [column for column in options.columns if cells.count(column) != 1]:
+            near = did_you_mean(wrong[0], cells) or "Name columns of the header."
+            file.fail(
+                f"wanted a header with the columns {list(options.columns)}, once each, but found {cells}. "
+                f"For {wrong[0]!r}: {near}",
+                line,
+            )
         check_names(file, cells, line)
         return cells
     if find_roles(cells) is not None:

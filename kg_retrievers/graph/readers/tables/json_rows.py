@@ -248,7 +248,7 @@ def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
     try:
         return decoder.decode(text)
     except (ValueError, RecursionError) as error:
-        file.fail(_reason(error), getattr(error, "lineno", None))
+        file.fail(f"{_reason(error)} Correct it there, or see if the file was cut off.", getattr(error, "lineno", None))
 
 
 def _refuse(constant: str) -> NoReturn:
