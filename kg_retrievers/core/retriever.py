@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, replace
+from difflib import get_close_matches
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -75,6 +76,7 @@ from kg_retrievers.graph.verbalize import as_data_lines, one_line
 from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.hints import RAISE_FACTS, REPHRASE, hints_for, unknown_names
+from kg_retrievers.index.names import words_of
 from kg_retrievers.index.question_keys import with_keys
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
@@ -596,7 +598,10 @@ class BaseKGRetriever(BaseRetriever):
             )
         if lacking and truncated:
             raise nothing_fetched(who, lacking)
-        unnamed = question
+        unnamed, words = question, words_of(question)
+        unplaced = [
+            word if folded(word) in words else next(iter(get_close_matches(word, words, 1)), word) for word in unplaced
+        ]  # as the question spells them
         with suppress(EntityLinkingError):
             _, unnamed = link_question(linker_of(self.index), question)
         why = list(lacking)

@@ -48,6 +48,12 @@ def test_a_refusal_says_what_was_not_understood_and_what_to_do() -> None:
     assert "lower --min-confidence, or give --examples or --llm" in error.on_shell
 
 
+def test_a_refusal_spells_words_as_the_question_does() -> None:
+    with pytest.raises(LowConfidenceError) as refusal:
+        unsure().invoke("What celary has Spike Jonze?", on_refusal="raise")
+    assert refusal.value.unplaced == ["celary"]
+
+
 def test_who_wants_more_than_there_is_hears_how_much_there_is() -> None:
     pattern = replace(UNSURE, confidence=0.93)
     generator = RunnableLambda(lambda _: pattern)
