@@ -502,7 +502,7 @@ class BaseKGRetriever(BaseRetriever):
         """
         if not inputs or not self.index.is_connected:
             return self.check_inputs(inputs)
-        keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
+        keys = {text for name in self.entity_inputs & inputs.keys() for text in texts_in(inputs[name])}
         return self.over(self.index.part(PartRequest(tuple(sorted(keys)), between=True))).check_inputs(inputs)
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -665,24 +665,24 @@ class BaseKGRetriever(BaseRetriever):
             raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
         return documents
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **inputs: Any
+    def _get_relevant_documents(  # type: ignore[override]  # so that `query` may be an argument
+        self, query: str, /, *, run_manager: CallbackManagerForRetrieverRun, **inputs: Any
     ) -> list[Document]:
         return run_sync(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **inputs: Any
+    async def _aget_relevant_documents(  # type: ignore[override]
+        self, query: str, /, *, run_manager: AsyncCallbackManagerForRetrieverRun, **inputs: Any
     ) -> list[Document]:
         return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
 
-def _texts_in(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Yield the texts in nested lists and mappings."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
         for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts_in(item)
+            yield from texts_in(item)
 
 
 def _named(words: Sequence[str]) -> str:

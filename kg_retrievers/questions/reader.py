@@ -31,6 +31,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.carried_out import READERS, carried_out
 from kg_retrievers.questions.choosing import (
     MOST_LINES,
@@ -44,6 +45,7 @@ from kg_retrievers.questions.choosing import (
 )
 from kg_retrievers.questions.clock import Clock, in_dates, is_relative
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
+from kg_retrievers.questions.left_out import left_out
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
 from kg_retrievers.questions.reading import PatternWalk, Reading, walks_of
@@ -415,7 +417,13 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
 
     def _by_form(self, input: Mapping[str, Any]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another one, or if walks are wanted."""
-        return None if "walks" in input else self.forms.read(input["question"], input["entities"])
+        pattern = None if "walks" in input else self.forms.read(input["question"], input["entities"])
+        if pattern is None:
+            return None
+        schema = self.zero_shot.words_to_spell
+        unread = left_out(input["question"], input["entities"], pattern, schema, token_table())
+        less = replace(pattern, confidence=(pattern.confidence or 0.0) * LEFT_OUT, unplaced=tuple(unread))
+        return less if unread else pattern
 
     def _nearest(self, input: Mapping[str, Any]) -> FilledExample | None:
         """Return the nearest example; None if the question has too few entities for any."""
@@ -424,6 +432,10 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             return next(self.examples.nearest(input))
         except EntityLinkingError:
             return None
+
+
+#: The share of the confidence that stays if the pattern leaves out words of the question. It is refused then.
+LEFT_OUT = 0.45
 
 
 def _own(reading: Reading | None, refusal: RefusalError | None) -> Reading:

@@ -346,9 +346,14 @@ class ZeroShotPatternGenerator(LinkingGenerator):
     def asked_part(self, question: str, slots: Sequence[QuestionEntity]) -> tuple[str, list[QuestionEntity]]:
         """Return the part of a question that asks, spelt as the graph has its words, and its entities there."""
         graph = self.index.whole.graph
-        known = self.index.whole.derived.get("words to spell", (graph,), lambda: schema_words(graph))
         things = [slot for slot in slots if slot.given or not graph.are_classes(slot.entities)]
-        return spelt(*asked_part(question, things), known, token_table())
+        return spelt(*asked_part(question, things), self.words_to_spell, token_table())
+
+    @property
+    def words_to_spell(self) -> frozenset[str]:
+        """The words of the graph's relations and types."""
+        graph = self.index.whole.graph
+        return self.index.whole.derived.get("words to spell", (graph,), lambda: schema_words(graph))
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         return self.read(input).pattern
