@@ -10,7 +10,7 @@ from functools import wraps
 from importlib.metadata import distributions
 from inspect import Signature, isfunction, signature
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack, cast
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -109,6 +109,7 @@ _CALLED_HERE = {
     **dict.fromkeys(("score_threshold", "similarity_threshold", "threshold"), "min_confidence"),
     **dict.fromkeys(("language_model", "chat_model", "model_name"), "llm"),
     **dict.fromkeys(("embedding", "embedding_function", "embed_model"), "embeddings"),
+    **dict.fromkeys(("sep", "separator"), "delimiter"),
     **dict.fromkeys(("persist_directory", "persist_dir", "folder"), "path"),
     "question": "text",
 }
@@ -209,6 +210,8 @@ def bind_arguments(who: str, form: Signature, args: Sequence[Any], kwargs: Mappi
         known = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
         if len(known) == len(parameters):
             check_known(who, kwargs, known)
+        if not parameters:
+            raise InvalidArgumentError(f"{who} takes no argument. Leave out what you give.") from None
         unnamed = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
         if len(args) > len(unnamed):
             names, got = ", ".join(one.name for one in unnamed) or "none", ", ".join(f"{one!r:.60}" for one in args)
@@ -241,6 +244,31 @@ def check_known(
             hint = f"did you mean where={{{strange!r}: ...}}?"
         hint = hint or f"it takes {', '.join(shown or known) or 'none'}."
         raise InvalidArgumentError(f"{who}: there is no {what} {strange!r:.100}; {hint}") from None
+
+
+class _GuidedClass(type):
+    guide: str
+
+    if not TYPE_CHECKING:  # so that mypy finds such names
+
+        def __getattr__(cls, name):
+            raise AttributeError(f"{cls.__name__} has no {name!r}. {cls.guide}")
+
+
+class Guided(metaclass=_GuidedClass):
+    """Says what a class can do if it lacks an attribute, such as a name of another library.
+
+    Attributes:
+        guide: Sentences on what there is.
+    """
+
+    guide: ClassVar[str]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Say what there is."""
+            return getattr(type(self), name)
 
 
 class OutOfMemoryError(KGRetrieversError):

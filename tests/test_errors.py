@@ -15,6 +15,8 @@ import pytest
 
 import kg_retrievers
 from kg_retrievers import (
+    EntityLinker,
+    FollowUpReader,
     GraphIndex,
     KGRetriever,
     KnowledgeGraph,
@@ -22,13 +24,16 @@ from kg_retrievers import (
     SimGRAGRetriever,
     agents,
     chains,
+    default_embeddings,
     errors,
+    join_graphs,
     llama_index,
     why_not,
 )
 from kg_retrievers.agents.toolkit import KnowledgeGraphToolkit
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, MissingExtraError, PatternError
+from kg_retrievers.graph import Unknown
 from kg_retrievers.testing import tiny_graph
 
 HINTS = {"hint_python": "Call f(x=1).", "hint_shell": "Give --x 1."}
@@ -146,6 +151,8 @@ HANDED_ON: list[tuple[Callable[[], object], str]] = [
         (lambda: KGRetriever.from_file("a.ttl", "b.ttl"), "but got 'a.ttl', 'b.ttl'. Give several as one list, or"),
         (lambda: Question(answer="Her"), "Question: there is no argument 'answer'; did you mean 'answers'?"),
         (lambda: Question(question="Who?"), "Question: there is no argument 'question'; did you mean 'text'?"),
+        (lambda: default_embeddings("mini"), "default_embeddings takes no argument. Leave out what you give."),
+        (lambda: KGRetriever.from_index(INDEX).invoke("?", query="x"), "KGRetriever: there is no argument 'query'; it"),
         (lambda: agents.Budget(token=3), "Budget: there is no argument 'token'; did you mean 'tokens'?"),
     ],
 )
@@ -181,10 +188,34 @@ GRAPH = KnowledgeGraph.from_triples([("p1", "keeps", "h1", {"role": "boss"})], l
             lambda: kg_retrievers.evaluate(KGRetriever.from_index(INDEX), "q.jsonl"),
             "Read a file with read_questions(path)",
         ),
+        (lambda: EntityLinker(GRAPH), "EntityLinker: wanted a GraphIndex, but got KnowledgeGraph("),
+        (lambda: FollowUpReader(INDEX).invoke("Who?"), 'wanted {"question": ..., "turns": [...]}, but got \'Who?\'.'),
+        (lambda: join_graphs([GRAPH]), "join_graphs: wanted a list of Question, but got [KnowledgeGraph("),
+        (lambda: GRAPH.with_changes(removed=[("p1", "keeps", "h2")]), "Some facts of 'p1' lead to 'h1'."),
+        (lambda: GRAPH.with_changes(added=("p1", "keeps", "h2")), "Give a list of triples: [(head, relation, tail)"),
+        (lambda: Unknown(3), "Unknown: the name must be a text, such as 'film 1', but got 3."),
+        (lambda: agents.build_router([3]), "wanted retrievers by name, such as {'kg': retriever}, but got [3]."),
     ],
 )
 def test_a_wrong_argument_is_told_with_the_next_step(call: Callable[[], object], told: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=re.escape(told)):
+    with pytest.raises((InvalidArgumentError, PatternError), match=re.escape(told)):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: KnowledgeGraph.from_csv("a.csv"),
+            "KnowledgeGraph has no 'from_csv'. Read a graph with from_file(",
+        ),
+        (lambda: GRAPH.nodes, "KnowledgeGraph has no 'nodes'."),
+        (lambda: GraphIndex.load("idx"), "GraphIndex has no 'load'. Make an index with build(graph), and open a saved"),
+        (lambda: INDEX.search("Ada"), "EntityLinker(index).link(text) finds the entities of a text."),
+    ],
+)
+def test_a_name_of_another_library_is_told_with_ours(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(told)):
         call()
 
 

@@ -144,7 +144,9 @@ def build_router(
 def _check(retrievers: Mapping[str, BaseKGRetriever]) -> None:
     """Check the retrievers and their names."""
     if not isinstance(retrievers, Mapping) or not retrievers:
-        raise InvalidArgumentError(f"build_router: wanted retrievers by name, but got {retrievers!r:.100}.")
+        raise InvalidArgumentError(
+            f"build_router: wanted retrievers by name, such as {{'kg': retriever}}, but got {retrievers!r:.100}."
+        )
     for method, retriever in retrievers.items():
         check_retriever(retriever, "build_router", repr(method))
         if not isinstance(method, str) or method in (*NODES, "route") or not method or {*method} & {*":|"}:

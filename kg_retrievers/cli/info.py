@@ -34,7 +34,7 @@ TYPES_SHOWN = 5
 _ON_SHELL = {
     r" \(\w+=\(\)\)": "",
     r"(\w+)=None": r"without --read \1",
-    r"(\w+)=[^\"'()]*([\"'])(.*?)\2\]?": r"--read \1=\3",
+    r"(\w+)=[^\"'()]*([\"'])(.*?)\2\]?(?:, [^\]]*\])?": r"--read \1=\3",
     r"limits=Limits\((\w+=\w+)\)": r"--read limits.\1",
 }
 
@@ -154,6 +154,8 @@ def _on_shell(text: str) -> str:
         'a long text (--read limits.cell_length=N)'
         >>> _on_shell("facts=['year'] makes facts about the head of them")
         '--read facts=year makes facts about the head of them'
+        >>> _on_shell("facts=['since', 'weight'] makes facts about the head")
+        '--read facts=since makes facts about the head'
     """
     for in_python, on_shell in _ON_SHELL.items():
         text = re.sub(in_python, on_shell, text)

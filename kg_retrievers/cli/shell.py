@@ -306,6 +306,8 @@ def _usage_message(error: typer.TyperException) -> str:
     text = re.sub(r"^Invalid value for '(\S*)':", r"\1:", text)
     text = re.sub(r" \(Possible options: (.*)\)$", r"; did you mean \1?", " ".join(text.split()))
     where = getattr(getattr(error, "ctx", None), "command_path", "kg-retrievers")
+    if (name := getattr(error, "option_name", None)) in ("--graph", "--question"):
+        text = f"No such option: {name}. Write GRAPH and the question in quotes without an option."
     return f"{text}{'' if text.endswith(('.', '?')) else '.'} See: {where} --help"
 
 

@@ -187,6 +187,8 @@ def join_graphs(questions: Iterable[Question]) -> KnowledgeGraph:
         >>> join_graphs([first, second])
         KnowledgeGraph(4 entities, 1 relations, 2 triples)
     """
+    questions = [*questions]
+    check_questions(questions, "join_graphs")
     graphs = dict.fromkeys(question.graph for question in questions if isinstance(question, GraphQuestion))
     labels = {key: graph.label(key) for graph in graphs for key in graph.entities if graph.label(key) != key}
     return KnowledgeGraph.from_triples((triple for graph in graphs for triple in graph.triples()), labels=labels)

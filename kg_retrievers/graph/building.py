@@ -172,6 +172,8 @@ class GraphBuilder:
         attributes = row[3] if is_triple and len(row) == 4 else {}
         if not is_triple or not all(isinstance(text, str) and text for text in row[:3]):
             hint = "Write numbers and dates as texts, such as '3'." if is_triple else ""
+            if isinstance(row, str):
+                hint = "Give a list of triples: [(head, relation, tail), ...]."
             if isinstance(row, Mapping):
                 hint = "To name the keys of rows: KnowledgeGraph.from_frame(rows, head=..., relation=..., tail=...)."
             raise InvalidArgumentError(

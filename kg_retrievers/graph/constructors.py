@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import networkx as nx
 
-from kg_retrievers.errors import InvalidArgumentError, named_arguments
+from kg_retrievers.errors import Guided, InvalidArgumentError, named_arguments
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import driver_of, executor_of
@@ -31,7 +31,7 @@ PAGE_SIZE = 10_000
 
 
 @named_arguments
-class GraphConstructors(Immutable):
+class GraphConstructors(Immutable, Guided):
     """Make a graph of whatever holds one.
 
     Each constructor is a reader of `kg_retrievers.graph.readers`.

@@ -74,6 +74,11 @@ class KnowledgeGraph(GraphConstructors):
         reading: The reader's understanding of the source, and the parts that were left out.
     """
 
+    guide = (
+        "Read a graph with from_file(path) or from_triples(rows), and open a saved one with open(folder). It has "
+        "entities, relations, triples(head, relation, tail), label(key) and with_changes(added=..., removed=...)."
+    )
+
     def __init__(
         self,
         columns: Mapping[str, Array],
@@ -530,7 +535,10 @@ cannot hold with on_loss="drop".
         """
         ids = self._triple_ids(triple)
         if not len(ids):
-            raise InvalidArgumentError(f"KnowledgeGraph: {tuple(triple)} is not in the graph.")
+            raise InvalidArgumentError(
+                f"KnowledgeGraph: {tuple(triple)} is not in the graph.",
+                hint_python="graph.triples(head=key) has the facts of an entity.",
+            )
         return [self.attribute_sets.read(id) for id in self.attribute_set_ids(int(ids[0]))]
 
     def triple_id(self, triple: Sequence[str]) -> int:

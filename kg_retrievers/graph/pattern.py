@@ -63,6 +63,11 @@ class Unknown:
     name: str
     type: str | None = None
 
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if not isinstance(self.name, str):
+            raise PatternError(f"Unknown: the name must be a text, such as 'film 1', but got {self.name!r:.100}.")
+
 
 Term = Known | Unknown
 

@@ -55,6 +55,7 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     name = ".".join(map(str, location)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".").replace("a valid tuple", "a list")
     message = message.replace(" after validation", "")
+    message = message.replace("'str' instances are not allowed as a Sequence value", "wanted a list of texts")
     shown = _shown(problem["input"])
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{name} must be left out: there is no such key, but got {shown}."

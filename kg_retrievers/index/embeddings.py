@@ -447,6 +447,12 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
             raise _untrusted(self.model)
         try:
             self._encoder = SentenceTransformer(self.model, trust_remote_code=trust_remote_code)
+        except OSError as cause:  # of transformers, if neither a folder nor the network has it
+            raise ModelLoadError(
+                f"cannot be loaded: {str(cause).splitlines()[0]:.300}",
+                self.model,
+                hint_python="Name a folder that holds the model. Without the network, no other name can be loaded.",
+            ) from cause
         except ValueError as cause:  # of transformers
             if trust_remote_code or "trust_remote_code" not in str(cause):
                 raise

@@ -24,6 +24,7 @@ from kg_retrievers.bulk import Workers
 from kg_retrievers.datasets import check_length
 from kg_retrievers.errors import (
     GraphLoadError,
+    Guided,
     IndexLoadError,
     InvalidArgumentError,
     ModelMismatchError,
@@ -114,7 +115,7 @@ class IndexUpdate:
 
 
 @named_arguments
-class GraphIndex(Immutable):
+class GraphIndex(Immutable, Guided):
     """Finds the parts of a graph that a text may mean. Safe to share between threads.
 
     Every label, alias, relation and type is embedded, with blanks for underscores and the like. A text that equals one
@@ -143,6 +144,11 @@ class GraphIndex(Immutable):
         >>> [graph.entities[id] for id in index.nearest_entities(["spike jonez"], k=1)[0].ids]
         ['Spike Jonze']
     """
+
+    guide = (
+        "Make an index with build(graph), and open a saved one with open(folder). KGRetriever.from_index(index) asks "
+        "it, and EntityLinker(index).link(text) finds the entities of a text."
+    )
 
     def __init__(
         self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]

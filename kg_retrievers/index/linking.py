@@ -17,7 +17,7 @@ from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.connected_graph import ConnectedGraph, PartRequest
-from kg_retrievers.index.graph_index import GraphIndex
+from kg_retrievers.index.graph_index import GraphIndex, check_index
 from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, SEE_NAMES, hints_for
 from kg_retrievers.index.misspelt_names import (
     FUZZY_NAMES,
@@ -92,6 +92,7 @@ class EntityLinker:
     @named_arguments
     def __init__(self, index: GraphIndex) -> None:
         """Make nothing yet: the table of names is made when it is first needed."""
+        check_index("EntityLinker", index)
         self.index = index
         self._cache = Cache()
 

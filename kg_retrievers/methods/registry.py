@@ -236,6 +236,8 @@ def find_method(name: str) -> Method:
     near = did_you_mean(by_class.get(wanted, wanted), known) or f"the methods are {', '.join(method_names())}."
     if "+" in name:
         near = "kg ranks the facts of several methods together."
+    if "," in name:
+        near = "name one. `compare` takes --method several times."
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 

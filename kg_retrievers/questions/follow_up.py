@@ -233,6 +233,10 @@ class FollowUpReader(GeneratorRunnable[Mapping[str, Any], str]):
 
     def body(self, input: Mapping[str, Any]) -> Body[str]:
         """Go by the rules, and ask the model about the questions that they leave open."""
+        if not isinstance(input, Mapping) or "question" not in input:
+            raise InvalidArgumentError(
+                f'{type(self).__name__}: wanted {{"question": ..., "turns": [...]}}, but got {input!r:.100}.'
+            )
         begun: str | OpenFollowUp = yield Call(lambda given: self.begin(given["question"], given.get("turns")), input)
         if isinstance(begun, str):
             return begun

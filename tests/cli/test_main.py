@@ -433,6 +433,8 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv", HER, "--read", "delimiter="], "Quote it: --read 'delimiter=;'"),
         (["ask", "films.csv", HER, "--read", "delimiter=;"], "The cells are split at ';': is that the delimiter?"),
         (["ask", "films.csv", HER, "--why-not", "Zed"], "names of the graph: kg-retrievers info GRAPH"),
+        (["ask", "--graph", "films.csv", "--question", HER], "GRAPH and the question in quotes without an option."),
+        (["ask", "films.csv", HER, "--method", "kg,simgrag"], "name one. `compare` takes --method several times."),
         (["ask", HER, "films.csv"], "Swap them: kg-retrievers ask films.csv 'Who directed Her?'"),
         (["ask", "films.csv", HER, "--k", "two"], "--k: wanted a whole number, but got 'two'. See: "),
         (["ask", "films.csv", HER, "--min-confidence", "high"], "wanted a number, but got 'high'. See: "),

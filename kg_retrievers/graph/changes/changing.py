@@ -11,6 +11,7 @@ equals a graph made from its facts, and only the order differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
@@ -241,6 +242,9 @@ def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Arra
         elif end not in graph.entities:
             named = graph.entities_named(end)
             advice.append(f"The key of {end!r} is {listed(named, 3)}." if named else f"No entity has the key {end!r}.")
+    if head in graph.entities and tail not in graph.entities:
+        tails = [fact.tail for fact in islice(graph.triples(head), 5)]
+        advice += [f"Some facts of {head!r} lead to {listed(tails)}."] * bool(tails)
     if not advice:
         by = [triple.relation for triple in graph.triples(head, tail=tail)]
         advice = [f"Its ends are joined by {listed(by)}." if by else "Nothing leads from its head to its tail."]

@@ -332,8 +332,8 @@ def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
     if not len(builder):
         empty = "the file is empty: " if path.is_file() and not path.stat().st_size else ""
         raise GraphLoadError(
-            f"{empty}no triples, {builder.skipped} malformed lines. Wanted a triple a line, as in "
-            "head<TAB>relation<TAB>tail.",
+            f"{empty}no triples, {builder.skipped} malformed lines. Below a header, if there is one, wanted a triple a "
+            "line, as in head<TAB>relation<TAB>tail.",
             path,
         )
 

@@ -614,7 +614,10 @@ def _manifest(folder: Path, name: str, error: type[FileFormatError]) -> Manifest
     """
     if not folder.is_dir():
         raise error(
-            f"{'a file, but no folder' if folder.exists() else 'no such folder'}; no {name} is saved there.", folder
+            f"{'a file, but no folder' if folder.exists() else 'no such folder'}; no {name} is saved there.",
+            folder,
+            hint_python="A file is read by KnowledgeGraph.from_file(path).",
+            hint_shell="",
         )
     content = _read(folder / MANIFEST)
     if content is None and (writer := writer_of(folder)):

@@ -48,7 +48,7 @@ def rdf_format(path: Path, format: str | None) -> str:
         raise GraphLoadError(
             "its suffix says no format of RDF.",
             path,
-            hint_python=f"Give format=, one of {', '.join(FORMATS)}.",
+            hint_python=f"Give format=, one of {', '.join(FORMATS)}. Read a table with from_file(path).",
             hint_shell=f"Give --read format=, one of {', '.join(FORMATS)}.",
         )
     return found
@@ -163,6 +163,8 @@ class RdfFile:
         if "No scheme" in message and self.format not in LINE_FORMATS:
             advice = "A relative IRI needs a base:"
             return {"hint_python": f'{advice} base_iri="http://...".', "hint_shell": f"{advice} --read base_iri=IRI."}
+        if "has not been declared" in message:
+            return {"hint_python": "Declare it in the first line of the file: @prefix NAME: <http://...> ."}
         if "LoadDocumentCallback" in message:
             return {
                 "hint_python": "A context on another server is never fetched, and only that of schema.org is known: "
