@@ -21,7 +21,15 @@ from kg_retrievers.core.documents import DocumentStyle, documents_of, evidence_o
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import MAX_K, Body, Call, QuestionShape, RetrievalState, Stage, Steps
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, NoEvidenceError, PatternError, RefusalError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    LowConfidenceError,
+    NoEvidenceError,
+    PatternError,
+    RefusalError,
+    SearchBudgetError,
+)
 from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import LONE_ENTITIES, approximate_tokens, lone_entities_of, words_with
@@ -256,10 +264,22 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
 
     def _why_unread(self, state: KGState) -> str:
         try:
+            self._check_read(state)
             self.link(state["question"], state.get("seed_entities") or ())
-        except EntityLinkingError as error:
+        except (EntityLinkingError, LowConfidenceError) as error:
             return _sentence(error)
         return "No reading of the question is sure."
+
+    def _check_read(self, state: KGState) -> None:
+        """Check that the reader knows the form of a question without a reading, if it is ours and needs no model.
+
+        Raises:
+            LowConfidenceError: If not.
+        """
+        reader = self.matcher.pattern_generator
+        if not state["readings"] and isinstance(reader, QuestionReader) and not reader.calls_model:
+            with suppress(EntityLinkingError, SearchBudgetError):
+                reader.invoke(state)
 
     def _rank_facts(self, state: KGState) -> dict[str, Any]:
         """Run the stage that writes `answers` and `documents`."""
@@ -271,6 +291,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
                 left -= tokens
         evidence = [*shown, *self._further(state, sure, left)]
         if not evidence:
+            self._check_read(state)
             self.link(state["question"])  # which names near entities if none is found
             raise NoEvidenceError(f"{type(self).__name__}: nothing in the graph fits {state['question']!r:.200}.")
         found = self.results(state, evidence)

@@ -12,7 +12,7 @@ from typing import Never
 
 from kg_retrievers.core.stages import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
-from kg_retrievers.graph import Pattern
+from kg_retrievers.graph import Pattern, readable
 from kg_retrievers.graph.kinds import is_kind, kind_relations
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import read_value
@@ -150,10 +150,12 @@ class QuestionFormGenerator:
         except UnreadError:
             if not form.unread and self._is_number(understand, form, None):
                 return None
-            self._refuse(question, tokens)
+            self._refuse(question, tokens, nearest=reader.walks.comparable(form))
         return None if self._is_number(understand, form, pattern) else pattern
 
-    def _refuse(self, question: str, tokens: Sequence[Token], part: Sequence[Token] = ()) -> Never:
+    def _refuse(
+        self, question: str, tokens: Sequence[Token], part: Sequence[Token] = (), nearest: Sequence[str] = ()
+    ) -> Never:
         if self.index.is_part and not any(token.slot for token in tokens):
             raise names_nothing(question) from None
         words = [token.text for token in part or tokens if token.telling]
@@ -163,7 +165,9 @@ class QuestionFormGenerator:
             if part
             else "needs an operation that was not understood"
         )
-        raise LowConfidenceError(f"QuestionFormGenerator: {question!r:.200} {what}.", 0.0, words, **_REPHRASE) from None
+        meant = f" Did you mean: {', '.join(map(readable, nearest))}?" if nearest else ""
+        message = f"QuestionFormGenerator: {question!r:.200} {what}.{meant}"
+        raise LowConfidenceError(message, 0.0, words, nearest, **_REPHRASE) from None
 
     def _read_list(self, tokens: Sequence[Token]) -> Pattern:
         """Return the pattern of a question for a list of things, given by its words.

@@ -13,9 +13,9 @@ import numpy as np
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT, PEOPLE
+from kg_retrievers.questions.question_forms.classes import MEMBERS, NOUN_WEIGHT, PEOPLE
 from kg_retrievers.questions.question_forms.forms import (
     Degree,
     Form,
@@ -298,8 +298,9 @@ class Counting:
             return self._add_often(form, arms, degree)
         if not degree.noun:
             way = self._walks.degree_way(form, degree, arms.group)
-            is_named = len(degree.words) > 1 and not degree.time
-            if way and is_named and self._walks.nearness(words_of(degree.words), way.labels[-1]) < MAY_NAME:
+            beside = degree.words[1:]
+            named = beside if degree.time and form.kind == "best" else degree.words
+            if way and beside and self._walks.nearness(words_of(named), way.labels[-1]) < MAY_NAME:
                 return False  # "the highest score", which nothing has
             words = f"{words_of(degree.words)} {telling_words(form.clause, form.noun)}"
             if way and form.standards and not degree.time and self._walks.nearness(words, way.labels[-1]) < SAME_NAME:
@@ -670,6 +671,8 @@ class FormReader:
         """Read what asks for things of one class."""
         if any("-" in token.word and self._classes.closeness(token.word) < SAME_NAME for token in form.noun[:-1]):
             raise UnreadError  # "low-altitude huts": a part that would be left out
+        if form.kind == "best" and form.degree and form.degree.raw and (asking := self._asked_of_best(form)):
+            return self._of_best(form, asking)
         near = self.walks.noun_nearness(form.noun)
         groups = entity_groups(form.clause, form.both)
         by_class = [self._entity_ways(form, form.clause, group, near) for group in groups]
@@ -693,6 +696,27 @@ class FormReader:
         if form.kind == "best" and self._names_other(form, read[best]):
             raise UnreadError  # "the revenue of the deepest port"
         return self._composer.pattern(form, read[best], float(shares[best]))
+
+    def _asked_of_best(self, form: Form) -> Sequence[Token]:
+        """Return the words that ask for something of the best of some things, as "who built" of "the oldest bridge"."""
+        asking = form.clause[: span_of(form.clause, form.noun)[0]]
+        if not asking or asking[0].word not in ("who", "whom", "where") or any(token.slot for token in asking):
+            return ()
+        return asking if asking[0].word == "where" or any(token.telling for token in asking) else ()
+
+    def _of_best(self, form: Form, asking: Sequence[Token]) -> Pattern:
+        """Read what is asked of the best of some things by a walk from these."""
+        best = self._things(replace(form, clause=(Token("which"), *form.clause[len(asking) :])))
+        things = spread(self.walks.targets_of(best), MEMBERS)
+        ways = self.walks.from_entity([*asking, stand_in(words_of(form.noun))], len(asking), max_steps=2, starts=things)
+        if not ways:
+            raise UnreadError(asking)
+        builder = PatternBuilder(self._graph, base=best)
+        builder.operation, builder.confidence = best.operation, min(best.confidence or 0.0, ways[0].confidence)
+        of_best = builder.unknown()
+        builder.walk(builder.target, ways[0].labels, of_best)
+        builder.target = of_best
+        return builder.pattern()
 
     def _names_other(self, form: Form, arms: Arms) -> bool:
         """Whether a word of a question for the best of some things is the name of a relation that is not read."""

@@ -359,7 +359,6 @@ class WalkFinder:
         unit: str = "",
         max_steps: int = 1,
         weight: float | None = None,
-        having: Sequence[Token] = (),
     ) -> Way | None:
         """Return the likeliest walk from a class to values.
 
@@ -372,11 +371,9 @@ class WalkFinder:
             unit: The unit that the numbers must have, where some of the graph have it.
             max_steps: The most steps.
             weight: How much the words count; None for `NAME_WEIGHT`.
-            having: Entities that must have such values.
         """
         words = words or telling_words(tokens)
         ways = self.from_class(tokens, at, group, max_steps=max_steps)
-        ways = [way for way in ways if all(self.ends(token, way.labels) for token in having)]
         return self.best(ways, group, kinds, words, unit, weight)
 
     def best(
@@ -418,10 +415,15 @@ class WalkFinder:
             self._units[group] = next(symbols, "") if most else ""
         return self._steps.measures[relation_of(label)] or measured_by([self._units[group].casefold()])
 
+    def _named_measures(self, label: int) -> frozenset[str]:
+        """Return what the first telling word of a relation measures: of "height in m", not the metres."""
+        measures = (measured_by([word]) for word in self._steps.names[relation_of(label)].casefold().split())
+        return next(filter(None, measures), self._measures(label))
+
     def _is_other_measure(self, words: str, label: int) -> bool:
-        """Whether words ask for another measure: a price is not in kilograms."""
+        """Whether words ask for another measure than a relation that none of them names: no price is in kilograms."""
         asked, own = measured_by(words.split()), self._measures(label)
-        return bool(asked and own) and asked.isdisjoint(own)
+        return bool(asked and own) and asked.isdisjoint(own) and self.nearness(words, label) < SAME_WORD
 
     def _shared(self, way: Way, group: int) -> float:
         """Return the logarithm of the share of a class that has the first relation of a walk."""
@@ -473,7 +475,7 @@ class WalkFinder:
         return self.nearness(words, one.labels[-1]) > self.nearness(words, other.labels[-1]) + A_LITTLE
 
     def degree_way(self, form: Form, degree: Degree, group: int) -> Way | None:
-        """Return the walk to the values by which an adjective compares."""
+        """Return the walk to the values by which an adjective compares; None if several numbers fit it alone."""
         kinds = ("date",) if degree.time else ("number",)
         adjective = words_of(degree.words[:1])
         more = " ".join(token.word for token in degree.words[1:])
@@ -481,9 +483,25 @@ class WalkFinder:
         words = f"{adjective} {more or telling or (_BEGINNINGS if degree.time else '')}".strip()
         opening = "when was" if degree.time else f"how {adjective} is"
         text = [*map(Token, opening.split()), stand_in("it"), *map(Token, (more or telling).split())]
-        at = len(opening.split())
-        weight = None if degree.time or more or telling else ADJECTIVE_WEIGHT
-        return self.find(text, at, group, kinds, words=words, weight=weight, having=form.standards)
+        ways = self.from_class(text, len(opening.split()), group, max_steps=1)
+        ways = [way for way in ways if all(self.ends(token, way.labels) for token in form.standards)]
+        if degree.time or more or telling:
+            return self.best(ways, group, kinds, words)
+        asked = measured_by([adjective])
+        fits = [way for way in ways if self._fits(way, kinds, "") and asked & self._named_measures(way.labels[0])]
+        return None if len(fits) > 1 else self.best(fits or ways, group, kinds, words, weight=ADJECTIVE_WEIGHT)
+
+    def comparable(self, form: Form) -> list[str]:
+        """Return the relations of numbers and dates that things of the kind have which an adjective compares."""
+        kind = self.within(form.noun)._kind
+        if kind is None or form.degree is None or not form.degree.raw:
+            return []
+        found = list[str]()
+        for label in range(0, len(self.classes.of_label), 2):
+            firsts, lasts = self.graph.adjacency.ranges_with(kind, label)
+            if self.classes.end_kind([label]) in ("number", "date") and (firsts < lasts).any():
+                found.append(self.graph.relations[relation_of(label)])
+        return found
 
     def number_way(
         self, noun: Sequence[Token], group: int, rest: Sequence[Token] = (), least: float = SAME_NAME

@@ -77,6 +77,44 @@ def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
     assert {*metadata["answers"]} == answers
 
 
+@pytest.fixture(scope="module")
+def moons() -> SimGRAGRetriever:
+    """Moons with numbers in units, and towers with two numbers of one measure."""
+    moon = {"Orr": (40, "Ann Lee", "1891"), "Ime": (7, "Bo Rask", "1952"), "Tal": (12, "Bo Rask", "1960")}
+    facts = [
+        (name, relation, str(value))
+        for name, values in moon.items()
+        for relation, value in zip(("diameter_km", "discovered_by", "first_seen"), values, strict=True)
+    ]
+    for at, name in enumerate(("North Tower", "South Tower")):
+        facts += [(name, "height_m", str(50 + at)), (name, "elevation_m", str(900 - at)), (name, "weight_kg", "9")]
+    named = {"Moon": moon, "Tower": ["North Tower", "South Tower"], "Person": ["Ann Lee", "Bo Rask"]}
+    types = {name: [kind] for kind, names in named.items() for name in names}
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts, types=types), default_embeddings())
+    return SimGRAGRetriever.from_index(index)
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("What is the smallest moon?", ["Ime"]),
+        ("Which moon has the largest diameter?", ["Orr"]),
+        ("Who discovered the largest moon?", ["Ann Lee"]),
+        ("What is the tallest tower?", None),
+        ("What is the largest tower?", None),
+    ],
+)
+def test_the_one_number_that_fits_an_adjective(
+    moons: SimGRAGRetriever, question: str, answers: list[str] | None
+) -> None:
+    """If several numbers fit an adjective, or none does, the refusal names those that things of the kind have."""
+    if answers is not None:
+        assert moons.invoke(question)[0].metadata["answers"] == answers
+        return
+    with pytest.raises(LowConfidenceError, match=r"Did you mean: height m, elevation m, weight kg\?"):
+        moons.invoke(question, on_refusal="raise")
+
+
 @pytest.mark.parametrize(
     "question",
     ["Who designed Long Bridge?", "When was Old Bridge built?", "Is Long Bridge 's designer a man or a woman?"],
