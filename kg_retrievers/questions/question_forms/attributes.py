@@ -12,9 +12,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from kg_retrievers.graph import FactAttribute, KnowledgeGraph, Known, Pattern, Unknown
-from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
+from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.building import NONE, Pairs
 from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition, Operation, Operator, literal_value
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
@@ -29,7 +30,7 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.question_forms.values import MAY_NAME, SAME_NAME, UnreadError, WalkFinder
-from kg_retrievers.questions.self_questions.english import singular_of
+from kg_retrievers.questions.self_questions.english import read_relation, singular_of
 from kg_retrievers.questions.words import WORDS
 
 #: The meaning of an attribute: when its fact begins or ends, when it happened, a number, or something else.
@@ -379,7 +380,7 @@ class AttributeQuestions:
     def _labels(self, parts: _Parts, asked: Sequence[_Asked]) -> dict[int, set[str]]:
         """Return the relations that may be meant, as labels seen from the first entity, with their attributes."""
         ids = [self._walks.ids_of(token) for token in parts.entities]
-        if len(ids) > 2 or (not ids and not parts.values):
+        if len(ids) > 2 or not (ids or parts.values or parts.limits):
             return {}
         triples, labels = self._facts(ids)
         fits = np.ones(len(triples), bool)
@@ -465,6 +466,13 @@ class AttributeQuestions:
         words = " ".join([word for word in telling if word not in _WORDS["light verbs"]] or telling * (len(labels) > 1))
         near = {label: self._walks.nearness(words, label) if words else 0.0 for label in labels}
         best = max(labels, key=lambda label: (near[label], -label))
+        if not parts.entities and not parts.values:
+            others = [
+                self._walks.nearness(words, 2 * other) for other in range(min(len(self._graph.relations), MOST_OTHERS))
+            ]
+            others.remove(near[best])
+            is_nearest = near[best] >= SAME_NAME and near[best] > max(others, default=0.0)
+            return (best, ALONE) if is_nearest and self._open_ends(parts, best) else (None, 0.0)
         if len(parts.entities) != 1:
             others = [near[label] for label in labels if relation_of(label) != relation_of(best)]
             return (best, BETWEEN) if near[best] > max(others, default=-1.0) else (None, 0.0)
@@ -503,13 +511,14 @@ class AttributeQuestions:
     def _pattern(self, parts: _Parts, asked: Sequence[_Asked], label: int, confidence: float) -> Pattern:
         names = self._table.of_relation[int(relation_of(label))]
         nodes: list[Known | Unknown] = [token.node for token in parts.entities]
-        unknowns = [Unknown(f"entity {number}") for number in range(1, 3 - len(nodes))]
-        here, there = [*nodes, *unknowns] if nodes else unknowns
+        unknowns = [Unknown("entity 1")] * (2 - len(nodes)) if nodes else self._open_ends(parts, label)
+        ends: list[Known | Unknown] = [*nodes, *unknowns]
+        here, there = ends
         relation = Known(self._graph.relations[int(relation_of(label))])
         triple = (there, relation, here) if is_backward(label) else (here, relation, there)
         attributes, conditions = self._said(parts, names)
         operation: Operation | None = None
-        target: str | None = unknowns[0].name if unknowns else None
+        target: str | None = "entity 1" if unknowns else None
         if self._has_ended(parts) and not parts.limits and asked[0].what in ("end", "exists"):
             attributes |= {end: FactAttribute(0, end, end) for end in self._table.of_kind(names, "end")[:1]}
         degree = self._degree(parts)
@@ -537,9 +546,33 @@ class AttributeQuestions:
             target=target,
             operation=operation,
             directed=True,
+            typed=True if any(unknown.type for unknown in unknowns) else None,
             source="question-forms",
             confidence=confidence,
         )
+
+    def _open_ends(self, parts: _Parts, label: int) -> list[Unknown]:
+        """Return head and tail of a fact whose ends the question leaves open, "entity 1" for the one it asks for.
+
+        They are none if the fact joins nothing of the kind that the question names.
+        """
+        ends = [Unknown("entity 1"), Unknown("entity 2")]
+        spans = self._walks.kinds.spans([token.word for token in parts.tokens])
+        if parts.values:
+            return ends
+        members = kind_members(self._graph, spans[0][2]) if spans else None
+        if members is None:
+            is_passive = read_relation(self._graph.relations[int(relation_of(label))]).form == "passive"
+            return ends[::-1] if is_passive else ends
+        kind, samples = spans[0][2], self._graph.relation_samples
+        joined = [samples.ends_of(int(reversed_label(label))), samples.ends_of(label)]
+        at = next((at for at, some in enumerate(joined) if np.isin(some, members).any()), -1)
+        if at < 0 or len(spans) > 1:
+            return []
+        is_asked = self._walks.kinds.asked(parts.text) == kind
+        ends[at] = Unknown("entity 1" if is_asked else "entity 2", kind)
+        ends[1 - at] = Unknown("entity 2" if is_asked else "entity 1")
+        return ends
 
     def _said(self, parts: _Parts, names: Collection[str]) -> tuple[dict[str, FactAttribute], list[Condition]]:
         """Return the attributes of which a question says something, by name, and the conditions on them."""

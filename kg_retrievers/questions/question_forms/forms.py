@@ -429,6 +429,11 @@ class Form:
     unread: bool = False
     both: bool = False
 
+    @property
+    def leaves_open(self) -> bool:
+        """Whether it asks who did something, and only the verb says what that is."""
+        return words_of(self.noun) == "who" and any(token.word in ("something", "anything") for token in self.clause)
+
 
 @dataclass
 class Reading:

@@ -681,7 +681,7 @@ class FormReader:
             partial += [ways[group].log if group in ways else -np.inf for group in range(len(near))]
         partial[[bool(kind) for kind in self._classes.kinds]] = -np.inf
         read = list[Arms]()
-        for group in np.argsort(-partial, kind="stable")[:MOST_CLASSES].tolist():
+        for group in np.argsort(-partial, kind="stable")[: None if form.leaves_open else MOST_CLASSES].tolist():
             if not np.isfinite(partial[group]):
                 continue
             arms = Arms(group, float(partial[group]), float(near[group]) if near.any() else NEAR)

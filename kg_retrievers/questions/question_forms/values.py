@@ -457,7 +457,12 @@ class WalkFinder:
             text, at = standing(form.clause, form.noun, "when" if kind == "date" else "how many")
             unit = limit.value.unit if kind == "number" else ""
             said = f"{words} {limit.word}".strip() if kind == "number" else words
-            way = self.find(text, at, group, (kind,), words=said, unit=unit, max_steps=2)
+            found = self.from_class(text, at, group)
+            if form.leaves_open:
+                found = [
+                    one for one in found if len(one.labels) > 1 and self.nearness(words, one.labels[0]) >= SAME_NAME
+                ]
+            way = self.best(found, group, (kind,), said, unit)
             if way and limit.unit and self.has_unit(way.labels[-1]):
                 return None  # in feet, where metres are known
             if way and unit and limit.word and self._names_other_unit(text, at, group, limit.word, way):

@@ -52,6 +52,7 @@ ANSWERED: list[tuple[str, list[str], Any]] = [
     ("Which position did Ann Lee have at Acme between 2010 and 2012?", [], "engineer"),
     ("How many people joined Acme after 2010?", [], 2),
     ("Who joined Acme first?", ["Cy Dole"], 2008),
+    ("Who won something before 2001?", ["The Matrix"], None),
     ("Did Cy Dole leave Acme?", [], True),
     ("Did Bob Ray leave Acme?", [], False),
     ("Who left Acme?", ["Ann Lee", "Cy Dole"], None),

@@ -100,6 +100,7 @@ def moons() -> SimGRAGRetriever:
         ("What is the smallest moon?", ["Ime"]),
         ("Which moon has the largest diameter?", ["Orr"]),
         ("Who discovered the largest moon?", ["Ann Lee"]),
+        ("Who discovered something before 1900?", ["Ann Lee"]),
         ("What is the tallest tower?", None),
         ("What is the largest tower?", None),
     ],
