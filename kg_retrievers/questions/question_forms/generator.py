@@ -138,8 +138,6 @@ class QuestionFormGenerator:
         understand = cache(partial(self.zero_shot.understand, question, entities)) if entities else None
         if form is None or (not form.unread and self._is_said(understand, form, reader)):
             return None
-        if form.both and self._is_plain(question, entities, form):
-            return None
         words = [token.word for token in form.clause]
         if form.kind == "exists" and "or" in words and "true" not in words:
             return None  # alternatives, as in "Is it a town or a village?"
@@ -200,13 +198,6 @@ class QuestionFormGenerator:
             return self._reader().read(Form("exists", (), tuple(token for token in tokens if token.text != "?")))
         except UnreadError:
             return None
-
-    def _is_plain(self, question: str, entities: Sequence[QuestionEntity], form: Form) -> bool:
-        """Whether a question asks for nothing but what two entities have in common, and the walks there are clear."""
-        if form.kind != "list" or form.limits or form.quantity or form.negative or len(entities) < 2:
-            return False
-        understood = self.zero_shot.understand(question, entities)
-        return len(understood.arms) > 1 and understood.confidence >= MIN_CONFIDENCE
 
     def _is_number(self, understand: Understand | None, form: Form, pattern: Pattern | None) -> bool:
         """Whether "how many" asks more likely for a number that the graph states than for a count."""

@@ -299,13 +299,6 @@ def _compares(reading: Reading, at: int) -> bool:
 def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], sign: int) -> None:
     """Take "most", "more" and the like with a noun ("most huts") or an adjective ("most expensive")."""
     following = noun[0].word.removesuffix("ly") if noun else ""
-    having = start > 0 and reading.tokens[start - 1].word in _HAVING
-    verb = verb_of(following) if len(noun) > 1 and not having else None
-    if verb and following == verb.participle:  # "most cited papers"
-        reading.degree = Degree(sign, words=noun[:1])
-        reading.after_degree = noun[1:]
-        del reading.tokens[start : at + 2]
-        return
     adjective = bool(time_direction(following)) or (len(noun) > 1 and not is_plural(noun[-1].word) and sign > 0)
     if adjective:
         turn = time_direction(following) or direction(following)

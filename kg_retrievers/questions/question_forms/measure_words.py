@@ -60,12 +60,7 @@ _GROUPS = re.compile(
 )
 _BY = re.compile(r"\bby (?:the |their |its |each )?(?=[a-z])")
 
-#: "port by port", "port wise".
-_TWICE = re.compile(r"(?:, )?\b([a-z]+) (?:by|for|after) \1\b")
-_WISE = re.compile(r"\b([a-z]+)(?:-| )wise\b")
 _IN_WHICH = re.compile(r"(?<=[a-z]) (?:in|of|at|for|by|from) (?:which|what) (?=[a-z])")
-_SPLIT = re.compile(r"\b(?:break|broken|split|divided?|grouped?|separated?)\b")
-_WHICH_HOW_MANY = re.compile(r"(?:which|what) (?!is|are|was|were).*\bhow many\b")
 _KNOWN_VALUE = re.compile(
     r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure"
     r"|with an? known (?P<c>[a-z]+)(?= |$))"
@@ -144,7 +139,7 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
             if _taken(asked, form) is not None:
                 at = _taken(asked, COUNTS)
                 return replace(asked, kind=kind, at=-1 if at is None else at)
-    return _count_by_group(asked, tokens) if asked.group else None
+    return replace(asked, kind="count") if asked.group and _taken(asked, COUNTS) is not None else None
 
 
 def _superlative(asked: Asked) -> Asked | None:
@@ -168,16 +163,6 @@ def _share(asked: Asked) -> Asked:
     return replace(asked, kind="share")
 
 
-def _count_by_group(asked: Asked, tokens: Sequence[Token]) -> Asked | None:
-    """Take the words for a count, or nothing of "ports per country"; None if a list is asked for."""
-    if _taken(asked, COUNTS) is not None:
-        return replace(asked, kind="count")
-    text = words_of(tokens)
-    if _SPLIT.search(text) or not re.search(rf"\b(?:{WH}|list|show|give|name)\b", text):
-        return replace(asked, kind="count", is_strict=False)
-    return None
-
-
 #: Words of a measure that no plain question has.
 _MEASURING = re.compile(
     r"\b(?:percent(?:age)?|proportion|on average|average|in total|altogether|how often|at (?:most|least)$)|%"
@@ -194,19 +179,9 @@ def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -
 
 
 def _taken(asked: Asked, form: re.Pattern[str]) -> int | None:
-    """Take words from a question, or else from its hints.
-
-    Returns:
-        The position of the words in the question, -1 for the hints, None if they stand in neither.
-    """
-    if found := form.search(words_of(asked.tokens)):
-        return remove(asked.tokens, found)
-    hints = list(asked.hints)
-    if found := form.search(words_of(hints)):
-        remove(hints, found)
-        asked.hints = tuple(hints)
-        return -1
-    return None
+    """Take words from a question, and return their position; None if it has none of them."""
+    found = form.search(words_of(asked.tokens))
+    return remove(asked.tokens, found) if found else None
 
 
 def _asks_number(text: str) -> bool:
@@ -251,15 +226,6 @@ def _take_group(asked: Asked, counted: bool) -> None:
     """Take the noun after "per", "for each" or "by"."""
     text = words_of(asked.tokens)
     measured = counted or _MEANS.search(text) or _SUMS.search(text)
-    if (found := _WHICH_HOW_MANY.match(text)) and (noun := _noun(asked.tokens[1:])):  # "which ship has how many masts"
-        asked.group, asked.tokens = noun, asked.tokens[1 + len(noun) :]
-        return
-    for form in (_TWICE, _WISE) if measured else ():
-        if found := form.search(text):  # "port by port", "port wise"
-            first = text[: found.start(1)].count(" ")
-            asked.group = (Token(found[1]),)
-            del asked.tokens[first : first + len(found[0].removeprefix(", ").split())]
-            return
     found = _GROUPS.search(text) or (_IN_WHICH.search(text) if counted else None)
     if found is None and (measured or not re.search(rf"\b(?:{WH}|list|show|give)\b", text)):
         found = next((one for one in _BY.finditer(text) if _groups(text, one)), None)

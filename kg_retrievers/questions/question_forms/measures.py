@@ -138,8 +138,6 @@ class Measures:
             return self._all_of_kind(words) or self._extreme(words) or self._fragment(words)
         if asked.kind == "share":
             return self._share(asked) if asked.is_strict or self._kind_spans(words) else None
-        if asked.kind == "count" and not asked.is_strict:
-            return self._fragment_by_groups(asked)
         counted = COUNTS.search(words_of(words)) is not None
         if asked.kind == "sum" and counted and (all_of_kind := self._all_of_kind(words)):
             return all_of_kind
@@ -209,13 +207,6 @@ class Measures:
             return self._read_list([Token("which"), *tokens])
         except UnreadError:
             return None
-
-    def _fragment_by_groups(self, asked: Asked) -> Pattern:
-        """Return the pattern of "revenue by city", a sum, or "ports by city", a count."""
-        spans = self._kind_spans(asked.tokens)
-        in_nouns = {at for start, end, _ in spans for at in range(start, end)}
-        said = [token for at, token in enumerate(asked.tokens) if at not in in_nouns and token.word not in PLAIN]
-        return self._measured(replace(asked, kind="sum") if any(token.telling for token in said) else asked)
 
     # --- all of a kind ---
 
@@ -433,15 +424,9 @@ class Measures:
         if not spans:
             raise UnreadError
         alls = [span for span in spans if ALL_OF_THEM.search(words_of(tokens[: span[0]]))]
-        again = next((one for one in spans if alls and one[2] == alls[-1][2] and one is not alls[-1]), None)
-        if again:  # "the ratio of ports that lie in it to all ports"
-            start, end, _ = alls[-1]
-            while start and tokens[start - 1].word in PLAIN | {",", "against", "compared", "relative", "versus"}:
-                start -= 1
-            if start < again[1]:
-                raise UnreadError
-            return again, [], [*tokens[: again[0]], *tokens[again[1] : start], *tokens[end:]]
         span = alls[0] if alls else spans[0]
+        if any(one[2] == span[2] for one in spans if alls and one is not span):
+            raise UnreadError  # "the ratio of ports that lie in it to all ports"
         before, after = tokens[: span[0]], tokens[span[1] :]
         at = asked.at - span[1]
         if at > 0:
