@@ -94,7 +94,6 @@ _TOPS = re.compile(
     r"|\b(?:the )?(?:most|largest|highest|greatest|biggest|(?P<low>smallest|lowest|least)) number of|\bmost of the"
 )
 _FIRST = re.compile(r"\b(?:came|comes|come|was \w+|were \w+) (first|last)(?: ,| :|$)|(?<=[^ ] )(first|last)$")
-_FIRST_OF = re.compile(r"(?:\bthe |^)(?P<first>first|last|earliest|latest) (?=[a-z])")
 _OFTEN = re.compile(r"\b(?:the )?(most|least) (?:often|frequently)\b|\b(?:the )?(most|fewest|least) times\b")
 
 #: Two things for comparison stand between these words.
@@ -188,11 +187,6 @@ def _take_degree(reading: Reading) -> None:
         sign = 1 if "most" in found[2][0] else -1
         del reading.tokens[found[0] : found[1]]
         reading.degree = Degree(sign, often=True)
-    elif (found := reading.search(_FIRST_OF)) and not is_choice(reading) and _names_class(reading, found[1]):
-        sign = -1 if found[2]["first"] in ("first", "earliest") else 1
-        reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),), (), found[2]["first"])
-        reading.after_degree = tuple(reading.tokens[found[1] : noun_end(reading, found[1])])
-        del reading.tokens[found[0] : found[1]]
     elif (found := reading.search(_FIRST)) and (is_choice(reading) or reading.asks):
         sign = -1 if "first" in found[2][0] else 1
         at = next(i for i in range(found[1] - 1, -1, -1) if reading.tokens[i].word in ("first", "last"))
@@ -201,11 +195,6 @@ def _take_degree(reading: Reading) -> None:
     else:
         _take_adjective(reading)
     _take_than(reading)
-
-
-def _names_class(reading: Reading, at: int) -> bool:
-    """Whether the noun that begins at a position names things of the graph."""
-    return reading.score(reading.tokens[at : noun_end(reading, at)]) >= NAMES_CLASS
 
 
 def _take_than(reading: Reading) -> None:
