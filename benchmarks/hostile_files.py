@@ -70,6 +70,105 @@ def one_text_for_many_rows(folder: Path) -> Iterator[Path]:
                     yield path
 
 
+class Long(int):
+    """A number of 64 bits in Thrift."""
+
+
+def thrift(value: Any) -> bytes:
+    """Write a number, a text, a list or a structure, by the numbers of its fields, in Thrift's compact protocol."""
+
+    def kind(item: Any) -> int:
+        return {bool: 1, int: 5, Long: 6, bytes: 8, list: 9, dict: 12}[type(item)]
+
+    match value:
+        case bool():
+            return b""
+        case int():
+            return _varint(value * 2 if value >= 0 else -value * 2 - 1)
+        case bytes():
+            return _varint(len(value)) + value
+        case list():
+            return bytes([0xF0 | kind(value[0])]) + _varint(len(value)) + b"".join(map(thrift, value))
+    fields = sorted(value.items())
+    steps = zip(fields, [0, *value], strict=False)
+    written = [bytes([(name - before) << 4 | kind(item)]) + thrift(item) for (name, item), before in steps]
+    return b"".join(written) + b"\0"
+
+
+def _varint(number: int) -> bytes:
+    return bytes([number & 127 | 128]) + _varint(number >> 7) if number > 127 else bytes([number])
+
+
+def parquet_file(
+    pages: list[tuple[dict[int, Any], bytes]], rows: int = 1, repetition: int = 0, groups: int = 1
+) -> bytes:
+    """Write a Parquet file of one row of short texts and a column of zstd pages, whose metadata says anything."""
+    written = [b"".join(thrift(head) + body for head, body in pages)]
+    short = zstd(b"\1\0\0\0a")
+    written += [thrift({1: 0, 2: 5, 3: len(short), 5: {1: 1, 2: 0, 3: 3, 4: 3}}) + short] * 2
+    names, at, chunks = [b"tail", b"head", b"relation"], 4, []
+    for name, content in zip(names, written, strict=True):
+        about = {
+            1: 6,
+            2: [pages[0][0].get(5, {2: 0})[2] if name == b"tail" else 0],
+            3: [name],
+            4: 6,
+            5: Long(rows),
+            6: Long(9),
+            7: Long(len(content)),
+            9: Long(at),
+        }
+        chunks.append({2: Long(at), 3: about})
+        at += len(content)
+    leaves = [{1: 6, 3: repetition if name == b"tail" else 0, 4: name, 6: 0} for name in names]
+    group = {1: chunks, 2: Long(9), 3: Long(rows)}
+    schema = [{4: b"schema", 5: 3}, *leaves]
+    footer = thrift({1: 1, 2: schema, 3: Long(rows * groups), 4: [group] * groups})
+    return b"PAR1" + b"".join(written) + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def zstd(content: bytes) -> bytes:
+    import pyarrow as pa
+
+    packed: bytes = pa.compress(content, codec="zstd", asbytes=True)
+    return packed
+
+
+def lying_metadata(folder: Path) -> Iterator[Path]:
+    """Parquet whose pages become 400 MB and whose metadata says 9 bytes, or whose numbers of rows differ."""
+    size, count = 400_000_000, 100_000_000
+    wide, part, one, none = zstd(bytes(size)), zstd(bytes(size // 8)), zstd(b"\1\0\0\0t"), zstd(b"")
+    run = _varint(2 * count)
+    levels = b"".join(len(level).to_bytes(4, "little") + level for level in (b"\2\0" + run + b"\1", run + b"\1"))
+    index = zstd(levels + b"\1" + run + b"\0")
+    page = {1: 0, 2: size, 3: len(wide), 5: {1: count, 2: 0, 3: 3, 4: 3}}
+    empty = {1: 0, 2: 0, 3: len(none), 5: {1: 1, 2: 8, 3: 3, 4: 3}}
+    listed = {1: 0, 2: len(levels) + 7, 3: len(index), 5: {1: count, 2: 8, 3: 3, 4: 3}}
+    second = {1: count, 2: 0, 3: count, 4: 0, 5: 0, 6: 0, 7: True}
+    texts = 10_000
+    same, growing = ((texts // 128 + 1) * (thrift(step) + bytes(4)) for step in (0, 200))
+    counted = b"\x80\1\4" + _varint(texts)
+    deltas = counted + b"\0" + growing + counted + thrift(200) + same + bytes(200 * texts)
+    delta = zstd(deltas)
+    grown = {1: 0, 2: len(deltas), 3: len(delta), 5: {1: texts, 2: 7, 3: 3, 4: 3}}
+    files: dict[str, Any] = {
+        "page": ([(page, wide)],),
+        "rows": ([(page, wide)], 10_000),
+        "pages": ([({**page, 2: size // 8, 3: len(part)}, part)] * 8, 10**6),
+        "dictionary": ([({1: 2, 2: size, 3: len(wide), 7: {1: count, 2: 0}}, wide), (empty, none)],),
+        "version 2": ([({1: 3, 2: size, 3: len(wide), 8: second}, wide)],),
+        "short claim": ([({**page, 2: 1_000}, wide)],),
+        "long claim": ([({**empty, 2: 2**31 - 1}, none)],),
+        "negative": ([({**page, 2: -1}, wide)],),
+        "list": ([({1: 2, 2: 5, 3: len(one), 7: {1: 1, 2: 0}}, one), (listed, index)], 1, 2),
+        "delta": ([(grown, delta)], texts),
+        "many rows": ([(empty, none)], 10**12),
+        "groups": ([({**page, 2: 5, 3: len(one)}, one)], 1, 0, 5_000),
+    }
+    for name, given in files.items():
+        yield write(folder / f"{name}.parquet", parquet_file(*given))
+
+
 RDF = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:ex='http://ex/' {}>{}</rdf:RDF>"
 GRAPHML = "<graphml><graph edgedefault='directed' {}>{}</graph></graphml>"
 GEXF = "<gexf version='1.2' {}><graph defaultedgetype='directed'><nodes>{}</nodes></graph></gexf>"
@@ -159,6 +258,7 @@ def long_texts(folder: Path) -> Iterator[Path]:
 
 CLASSES: dict[str, Callable[[Path], Iterator[Path]]] = {
     "one text for many rows": one_text_for_many_rows,
+    "lying metadata": lying_metadata,
     "packed bombs": packed_bombs,
     "many attributes": many_attributes,
     "deep nesting": deep_nesting,

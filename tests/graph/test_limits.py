@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile_files import outcome
+from benchmarks.hostile_files import lying_metadata, outcome
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.readers.opening import Limits, Needs, needs_of, open_bytes
@@ -233,6 +233,15 @@ def test_one_text_for_many_rows_takes_bounded_memory(tmp_path: Path, name: str) 
     assert (found["error"], found["failed"]) == ("GraphLoadError", False), found
     with pytest.raises(GraphLoadError, match=r"becomes more than .* bytes.*limits=Limits\(unpacked_bytes="):
         KnowledgeGraph.from_file(path, limits=Limits(unpacked_bytes=32 << 20))
+
+
+def test_parquet_whose_metadata_says_too_little_takes_bounded_memory(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    lies = {"page", "dictionary", "version 2", "list", "delta"}
+    found = {path.stem: outcome(path) for path in lying_metadata(tmp_path) if path.stem in lies}
+    assert {name: (one["error"], one["failed"]) for name, one in found.items()} == dict.fromkeys(
+        lies, ("GraphLoadError", False)
+    )
 
 
 def test_values_of_arrow_that_stand_for_many_rows_are_refused(tmp_path: Path) -> None:

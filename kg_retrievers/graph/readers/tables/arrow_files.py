@@ -33,7 +33,7 @@ ROW_BYTES, VALUE_BYTES = 12, 8
 _MAGIC = b"ARROW1"
 
 #: The errors that pyarrow raises for a damaged file.
-_ERRORS = (pyarrow.ArrowException, ValueError, TypeError)
+_ERRORS = (pyarrow.ArrowException, ValueError, TypeError, LookupError, RecursionError)
 
 _VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered
 
@@ -59,13 +59,12 @@ class ArrowFile:
         if packing := packing_of(path):
             raise GraphLoadError(f"is packed ({packing}), but such a table is packed within. Unpack it first.", path)
         self._path, self._limits, self._most = path, limits, limits.bytes_of(path.stat().st_size)
+        self._page_bytes = list[list[int]]()
         self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
         with read_errors(path, *_ERRORS):
             if format == "parquet":
                 about = parquet.read_metadata(path)
-                groups = [about.row_group(number) for number in range(about.num_row_groups)]
-                lists = VALUE_BYTES * sum(group.column(at).num_values for at in _lists(about) for group in groups)
-                self._check_size(max(sum(group.total_byte_size for group in groups), ROW_BYTES * about.num_rows, lists))
+                self._check_pages(about)
                 schema, columns = about.schema.to_arrow_schema(), about.num_columns
             else:
                 with _ipc_stream(path) as stream:
@@ -118,14 +117,15 @@ class ArrowFile:
         paths = [about.schema.column(at).path for at in range(about.num_columns)]
         lists = [paths[at] for at in _lists(about)]
         options: dict[str, Any] = {"columns": columns, "use_threads": False}
-        for group in range(about.num_row_groups):
-            chunks = [about.row_group(group).column(at) for at in range(about.num_columns)]
-            plain = [path for path, one in zip(paths, chunks, strict=True) if "DELTA" not in " ".join(one.encodings)]
-            growing = [one.total_uncompressed_size for one in chunks if "DELTA_BYTE_ARRAY" in one.encodings]
-            with self._open(about, [*plain, *lists]) as file:
-                first = next(file.iter_batches(1, row_groups=[group], **options), None)
+        with self._open(about, lists) as file:
+            for group, sizes in enumerate(self._page_bytes):
+                chunks = [about.row_group(group).column(at) for at in range(about.num_columns)]
+                encodings = [" ".join(one.encodings) for one in chunks]
+                growing = [size for size, used in zip(sizes, encodings, strict=True) if "DELTA_BYTE_ARRAY" in used]
+                plain = [path for path, used in zip(paths, encodings, strict=True) if "DELTA" not in used]
+                with self._open(about, [*plain, *lists]) as probed:
+                    first = next(probed.iter_batches(1, row_groups=[group], **options), None)
                 width = sum(growing) + (sum(map(_widest, first.columns)) if first else 0)
-            with self._open(about, lists) as file:
                 rows = min(BATCH_ROWS, max(1, BATCH_BYTES // max(1, width)))
                 yield from file.iter_batches(rows, row_groups=[group], **options)
 
@@ -138,6 +138,27 @@ class ArrowFile:
                 batch.validate(full=True)  # what is read from the file may point anywhere
                 yield batch
 
+    def _check_pages(self, about: Any) -> None:
+        """Count the bytes that the pages of Parquet become, by their own headers: the metadata may say less."""
+        self._check_size(ROW_BYTES * about.num_rows)
+        total, source, lists = 0, pyarrow.memory_map(str(self._path)), set(_lists(about))
+        for group in range(about.num_row_groups):
+            sizes = [0] * about.num_columns
+            for column in range(about.num_columns):
+                chunk = about.row_group(group).column(column)
+                source.seek(min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset))))
+                pages, at = memoryview(source.read_buffer(chunk.total_compressed_size)).cast("B"), 0
+                while at < len(pages):
+                    head, at = _thrift(pages, at)
+                    values = max((one.get(1, 0) for one in head.values() if isinstance(one, dict)), default=0)
+                    size = max(head[2], VALUE_BYTES * values if column in lists or 7 in head else 0)
+                    sizes[column] += size
+                    total += size
+                    at += max(0, head[3])
+                    self._check_size(total)
+                    self._limits.check_time(self._path)
+            self._page_bytes.append(sizes)
+
     def _check_size(self, size: int) -> None:
         if size > self._most:
             exceeded = f"the compressed file becomes more than {self._most:,} bytes"
@@ -147,6 +168,49 @@ class ArrowFile:
 def _lists(about: Any) -> list[int]:
     """Return which columns of Parquet may have several values in a row."""
     return [at for at in range(about.num_columns) if about.schema.column(at).max_repetition_level]
+
+
+def _thrift(flat: memoryview, at: int) -> tuple[dict[int, Any], int]:
+    """Read the header of a page of Parquet, in Thrift's compact protocol.
+
+    Returns:
+        Its fields by number, and the place behind it.
+
+    Raises:
+        ValueError: If it holds a type that no such header has.
+    """
+    fields, name = dict[int, Any](), 0
+    while kind := flat[at] & 15:
+        step, at = flat[at] >> 4, at + 1
+        name, at = (name + step, at) if step else _signed(flat, at)
+        if name in fields or not 0 < name < 1 << 15:
+            raise ValueError("the header of a page is damaged")
+        if kind == 12:
+            fields[name], at = _thrift(flat, at)
+        elif kind in (5, 6):
+            fields[name], at = _signed(flat, at)
+        elif kind == 8:
+            length, at = _number(flat, at)
+            at += length
+        elif kind == 3:
+            at += 1
+        elif kind > 2:
+            raise ValueError("the header of a page is damaged")
+    return fields, at + 1
+
+
+def _number(flat: memoryview, at: int) -> tuple[int, int]:
+    """Read a number of seven bits in each byte; return it and the place behind it."""
+    found = shift = 0
+    while flat[at] > 127 and shift < 64:
+        found, shift, at = found | (flat[at] & 127) << shift, shift + 7, at + 1
+    return found | flat[at] << shift, at + 1
+
+
+def _signed(flat: memoryview, at: int) -> tuple[int, int]:
+    found, at = _number(flat, at)
+    found &= 0xFFFFFFFF  # as Arrow reads them
+    return found >> 1 ^ -(found & 1), at
 
 
 def _ipc_stream(path: Path) -> Any:
