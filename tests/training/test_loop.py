@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from training_task import interrupted, same
+from broken_off import DIE_AT, full_disk
+from training_task import HELD_OUT, INDEX, LEARNED, interrupted, same
 
-from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
+from kg_retrievers.errors import FileWriteError, InvalidArgumentError, ModelLoadError
+from kg_retrievers.methods.subgraph_rag.model import TripleScorer
+from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
 from kg_retrievers.training.loop import LAST_RATE, UNFINISHED, Schedule, Trainer
 
 SCHEDULE: dict[str, Any] = {
@@ -245,3 +251,61 @@ def test_damaged_files(tmp_path: Path) -> None:
         Toy().trainer(tmp_path).run()
     file.unlink()
     Toy().trainer(tmp_path).run()  # as if there were none
+
+
+# --- kills and a full disk --------------------------------------------------------------------------------------------
+
+
+def train_little(output: Path) -> None:
+    """Train a scorer on a few questions, in two rounds."""
+    train_triple_scorer(INDEX, LEARNED[:6], HELD_OUT[:3], output=output, num_examples=8, validations=2)
+
+
+KILL_EVERYWHERE = """
+import os, sys
+from pathlib import Path
+import torch
+from test_loop import *
+torch.set_num_threads(1)  # others would not live through a fork
+train_little(Path(sys.argv[1], "whole"))
+step, done, found = 0, False, []
+while not done:
+    step += 1
+    folder = Path(sys.argv[1], str(step))
+    process = os.fork()
+    if not process:
+        die_at(step)
+        train_little(folder)
+        os._exit(0)
+    done = os.waitpid(process, 0)[1] == 0
+    try:
+        TripleScorer.from_pretrained(folder)
+        found.append("whole")
+    except ModelLoadError:
+        found.append("none")
+        train_little(folder)
+    assert (folder / "model.safetensors").read_bytes() == Path(sys.argv[1], "whole/model.safetensors").read_bytes()
+assert found == sorted(found) and {*found} == {"none", "whole"}, found
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_training_that_is_killed_at_any_step_leaves_no_model_or_all_of_it(tmp_path: Path) -> None:
+    """And the same call goes on."""
+    command = [sys.executable, "-c", DIE_AT + KILL_EVERYWHERE, str(tmp_path)]
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("room", [0, 1_000, 700_000])
+def test_a_training_tells_a_full_disk_and_goes_on(tmp_path: Path, room: int) -> None:
+    with full_disk(room), pytest.raises(FileWriteError, match=r"cannot be written: .*Make room"):
+        train_little(tmp_path)
+    with pytest.raises(ModelLoadError, match="no trained model is here"):
+        TripleScorer.from_pretrained(tmp_path)
+    train_little(tmp_path)
+    assert TripleScorer.from_pretrained(tmp_path).weights
