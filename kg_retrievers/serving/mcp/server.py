@@ -6,7 +6,9 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -158,6 +160,20 @@ def run_stdio(server: GraphServer) -> None:
         call_foreign(server.run, "stdio")  # in a daemon thread: nothing else stops a thread that reads stdin
 
 
+@dataclass
+class _Session:
+    """The requests under way in a session, the streams that its client keeps open, and when the last of them ended."""
+
+    asking: int = 0
+    listening: int = 0
+    since: float = field(default_factory=monotonic)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the SDK has ended it."""
+        return not self.asking and not self.listening and monotonic() - self.since > IDLE_SECONDS
+
+
 class RoomForSessions:
     """Ends the session that has asked nothing for longest if another one needs its room.
 
@@ -170,39 +186,44 @@ class RoomForSessions:
     def __init__(self, app: ASGIApp) -> None:
         """Know no session yet."""
         self.app = app
-        self._asking: dict[str, int] = {}  # how many requests are under way, by session, the last to ask last
+        self._sessions: dict[str, _Session] = {}  # the last to ask last
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER) if scope["type"] == "http" else ""
-        if session is None:
+        name = Headers(scope=scope).get(MCP_SESSION_ID_HEADER) if scope["type"] == "http" else ""
+        if name is None:
             await self._make_room(scope)
 
         async def noted(message: Message) -> None:
-            if session is None and message["type"] == "http.response.start" and message["status"] < 400:
-                self._count(MutableHeaders(raw=message["headers"]).get(MCP_SESSION_ID_HEADER), 0)
+            if message["type"] == "http.response.start":
+                made = MutableHeaders(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
+                if name is None and made and message["status"] < 400:
+                    self._sessions[made] = _Session()
+                elif name and message["status"] == 404:
+                    self._sessions.pop(name, None)
             await send(message)
 
-        if session and scope["method"] == "DELETE":
-            self._asking.pop(session, None)
-        asks = bool(session) and scope["method"] == "POST" and session in self._asking
-        if asks:
-            self._count(session, 1)
+        if name and scope["method"] == "DELETE":
+            self._sessions.pop(name, None)
+        session = self._sessions.get(name or "", _Session())
+        asks = bool(name) and scope["method"] == "POST"
+        session.asking += asks
+        session.listening += not asks
         try:
             await self.app(scope, receive, noted)
         finally:
-            if asks:
-                self._count(session, -1)
-
-    def _count(self, session: str | None, more: int) -> None:
-        if session is not None:
-            self._asking[session] = self._asking.pop(session, 0) + more
+            session.asking -= asks
+            session.listening -= not asks
+            session.since = monotonic()
+            if asks and name in self._sessions:
+                self._sessions[name] = self._sessions.pop(name)
 
     async def _make_room(self, scope: Scope) -> None:
-        idle = next((one for one, asking in self._asking.items() if not asking), None)
-        if idle is None or len(self._asking) < MOST_SESSIONS:
+        self._sessions = {name: one for name, one in self._sessions.items() if not one.timed_out}
+        idle = next((name for name, one in self._sessions.items() if not one.asking), None)
+        if idle is None or len(self._sessions) < MOST_SESSIONS:
             return
-        del self._asking[idle]
+        del self._sessions[idle]
         headers = MutableHeaders(raw=[*scope["headers"]])
         headers[MCP_SESSION_ID_HEADER] = idle
         ending = {**scope, "method": "DELETE", "headers": headers.raw}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -69,13 +70,31 @@ def test_a_session_with_a_request_under_way_stays(index: GraphIndex, monkeypatch
 
     monkeypatch.setattr(server, "MOST_SESSIONS", MOST)
     monkeypatch.setattr(server.GraphServer, "call_tool", slow)
-    with ThreadPoolExecutor(1) as pool, WebServer(server.http_app(GraphService(index), Access())) as running:
+    with ThreadPoolExecutor(2) as pool, WebServer(server.http_app(GraphService(index), Access())) as running:
         place = f"{running.address}mcp"
-        busy = opened(place)
+        busy, ended = opened(place), opened(place)
         arguments = {"question": "Who directed Her?"}
         reply = pool.submit(post, place, "tools/call", busy, name="ask", arguments=arguments)
         assert begun.wait(60)
+        begun.clear()
+        pool.submit(post, place, "tools/call", ended, name="ask", arguments=arguments)
+        assert begun.wait(60)
+        assert httpx.delete(place, headers={**HEADERS, "mcp-session-id": ended}).status_code == 200
         for _ in range(2 * MOST):
             opened(place)
         go_on.set()
         assert "Spike Jonze" in reply.result(60).text
+        first, _, _ = (opened(place) for _ in range(MOST))
+        assert post(place, "ping", first).status_code == 200, "the one that ended itself takes no room"
+
+
+def test_sessions_that_timed_out_take_no_room(index: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_SESSIONS", MOST)
+    monkeypatch.setattr(server, "IDLE_SECONDS", 0.5)
+    with WebServer(server.http_app(GraphService(index), Access())) as running:
+        place = f"{running.address}mcp"
+        listening, *others = (opened(place) for _ in range(MOST))
+        with httpx.stream("GET", place, headers={**HEADERS, "mcp-session-id": listening}, timeout=60):
+            time.sleep(1)
+            opened(place)
+            assert [post(place, "ping", one).status_code for one in (listening, *others)] == [200, 404, 404]
