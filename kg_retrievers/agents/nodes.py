@@ -61,7 +61,7 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
     def __init__(self, name: str, work: Work, budget: Budget) -> None:
         """Take the name, the work and the budget of the whole run."""
         self.name, self.work, self.budget = name, work, budget
-        self._failed: OrderedDict[str, Cost] = OrderedDict()  # what failed attempts cost, by task
+        self._failed: OrderedDict[str, tuple[Cost, float]] = OrderedDict()  # what failed attempts cost, and since when
 
     def body(self, input: State) -> Body[dict[str, Any]]:
         """Run the work, or report that the budget is used up."""
@@ -69,11 +69,12 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
         state["question"] = state.get("asked_as", state["question"])
         info = get_runtime().execution_info
         task = info.task_id if info else ""
-        earlier = self._failed.get(task, NOTHING)
-        first = info.node_first_attempt_time if info and info.node_attempt > 1 else None
-        if first is not None:  # with the pauses between the attempts
-            earlier = Cost(**{**earlier, "seconds": time.time() - first})
         began, counter = time.perf_counter(), CostCounter()
+        earlier, first = self._failed.get(task, (NOTHING, began))
+        if info and info.node_attempt > 1:  # with the pauses between the attempts
+            earlier = Cost(**{**earlier, "seconds": began - first})
+        else:
+            first = began
         try:
             until_now = total([cost_of(state), earlier])
             counter = self.budget.counter(until_now)
@@ -82,7 +83,7 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
         except BudgetError as error:
             update = {"stopped": str(error)}
         except Exception:
-            self._failed[task] = total([earlier, counter.cost(time.perf_counter() - began)])
+            self._failed[task] = total([earlier, counter.cost(time.perf_counter() - began)]), first
             if len(self._failed) > FAILURES_KEPT:
                 self._failed.popitem(last=False)
             raise

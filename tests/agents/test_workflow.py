@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -461,12 +463,17 @@ def test_a_call_that_a_budget_refuses_is_logged_once(
     assert "the budget allows no more calls of a language model." in line
 
 
-def test_pauses_between_attempts_take_time(index: GraphIndex) -> None:
+@pytest.mark.parametrize("day", [0, 86_400, -86_400])
+def test_pauses_between_attempts_take_time(index: GraphIndex, monkeypatch: pytest.MonkeyPatch, day: int) -> None:
+    """Whatever the clock of the machine says meanwhile."""
+    told = itertools.count(time.time(), day)
+    monkeypatch.setattr(time, "time", lambda: next(told))
     slow = RetryPolicy(max_attempts=2, initial_interval=0.2, jitter=False)
     by_llm = by_model(index, llm(FlakyError(), STARRING))
     got = build_workflow(by_llm, retry=slow, budget=Budget(seconds=0.15)).invoke({"question": QUESTION})
     assert got["stopped"] == "the budget of 0.15 seconds is used up."
     assert got["cost"]["llm_calls"] == 1
+    assert 0.2 <= got["cost"]["seconds"] < 600
 
 
 def test_errors_of_this_package_are_not_tried_again(retriever: SimGRAGRetriever) -> None:
