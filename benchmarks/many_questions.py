@@ -2,6 +2,11 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.many_questions [--graph metaqa | 1M | 4.3M] [--questions 100]
         [--kinds KIND ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.many_questions --long [--questions 20000] [--seconds 120]
+
+With `--long`, each registered method is asked many questions about the sample graph, one after the other, in a process
+of its own; trained methods have drawn weights. The first figures of memory and descriptors are those after a tenth of
+the questions, when caches are full.
 
 Each round asks the same questions in every way, one after the other, with nothing kept from before; a ratio is the
 median of those of the rounds. CPU is that of all threads. Where several threads may compute a matrix product, they spin
@@ -13,14 +18,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import os
 import random
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,13 +38,19 @@ from langchain_core.documents import Document
 from benchmarks.synthetic_graph import SIZES, synthetic_graph
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever
 from kg_retrievers.datasets import Question, read_metaqa
-from kg_retrievers.index import default_embeddings, linker_of
+from kg_retrievers.errors import KGRetrieversError
+from kg_retrievers.index import HashedEmbeddings, default_embeddings, linker_of
+from kg_retrievers.methods.registry import METHODS, find_method
+from kg_retrievers.sample import load_graph
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261123
 
 #: How many pairs of runs are compared, and how many examples of MetaQA are known.
 PAIRS, EXAMPLES = 3, 4_000
+
+#: How many questions a method is asked for long, and by how many MB its memory may grow from a tenth of them on.
+LONG, GROWTH = 20_000, 20
 
 #: How many threads ask.
 THREADS = (2, 8)
@@ -140,20 +155,76 @@ def _with_typo(name: str) -> str:
     return name.replace(longest, longest[:middle] + longest[middle + 1 :], 1)
 
 
+def asked_for_long(name: str, questions: int, seconds: float) -> dict[str, Any]:
+    """Ask a method questions one after the other, and return its memory and descriptors early and at the end."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from built_methods import built
+
+    graph = load_graph()
+    retriever = built(find_method(name), GraphIndex.build(graph, HashedEmbeddings(), triples=True))
+    triples, draw = [*graph.triples()], random.Random(SEED)
+    until, first, done = time.monotonic() + seconds, (0, 0), 0
+    while done < questions and time.monotonic() < until:
+        fact = draw.choice(triples)
+        words = draw.choice(["What is the {1} of {0}?", "Who {1} {0}?", "What of {2} and {0}, number {3}?"])
+        with suppress(KGRetrieversError):
+            retriever.invoke(words.format(*fact, done))
+        done += 1
+        if not first[0] and (done >= questions / 10 or time.monotonic() > until - 0.9 * seconds):
+            first = _held()
+    last = _held()
+    flat = last[0] - first[0] < GROWTH and last[1] <= first[1]
+    return {
+        "method": name,
+        "questions": done,
+        "MB": [first[0], last[0]],
+        "descriptors": [first[1], last[1]],
+        "flat": flat,
+    }
+
+
+def _held() -> tuple[int, int]:
+    """Return the resident memory of this process in MB, and its open descriptors."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 1_000_000, len(os.listdir("/proc/self/fd"))
+
+
+def long_runs(questions: int, seconds: float) -> Iterator[dict[str, Any]]:
+    """Ask each registered method for long, in a process of its own."""
+    for method in METHODS:
+        command = [sys.executable, "-m", "benchmarks.many_questions", "--method", method.name]
+        command += ["--questions", str(questions), "--seconds", str(seconds)]
+        ended = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+        failed = {"method": method.name, "error": ended.stderr[-300:], "flat": False}
+        yield json.loads(ended.stdout.splitlines()[-1]) if ended.returncode == 0 else failed
+
+
 def main() -> None:
     """Measure and print a line of JSON for each kind of questions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", choices=["metaqa", *SIZES], default="metaqa")
-    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--questions", type=int)
+    parser.add_argument("--long", action="store_true", help="ask each registered method for long")
+    parser.add_argument("--method", choices=[method.name for method in METHODS], help="ask one method for long")
+    parser.add_argument("--seconds", type=float, default=120, help="the most seconds of a method (default 120)")
     parser.add_argument("--kinds", nargs="+", help="of metaqa: zero-shot, examples; of the others: exact, vague")
     arguments = parser.parse_args()
     logging.getLogger("kg_retrievers").setLevel(logging.ERROR)
+    if arguments.method:
+        print(json.dumps(asked_for_long(arguments.method, arguments.questions or LONG, arguments.seconds)))
+    if arguments.long:
+        for found in long_runs(arguments.questions or LONG, arguments.seconds):
+            print(json.dumps(found), flush=True)
+    if arguments.method or arguments.long:
+        return
+    questions = arguments.questions or 100
     on_metaqa = arguments.graph == "metaqa"
     for kind in arguments.kinds or (["zero-shot", "examples"] if on_metaqa else ["exact", "vague"]):
         if on_metaqa:
-            retriever, asked = metaqa(kind, arguments.questions)
+            retriever, asked = metaqa(kind, questions)
         else:
-            retriever, asked = synthetic(arguments.graph, kind, arguments.questions)
+            retriever, asked = synthetic(arguments.graph, kind, questions)
         print(json.dumps({"graph": arguments.graph, "kind": kind, **measure_many(retriever, asked, PAIRS)}), flush=True)
 
 
