@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from kg_retrievers.errors import SearchBudgetError
+from kg_retrievers.errors import Hints, SearchBudgetError
 from kg_retrievers.graph import Pattern, Term
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
@@ -47,11 +47,13 @@ class Search(NamedTuple):
         bind: Finds all bindings of some of its unknowns.
         find: Finds the facts around some of them.
         values: The ids of the values of attributes in these bindings.
+        advice: The next step if a budget ends it.
     """
 
     bind: Bind
     find: FindMatches
     values: ValueIds
+    advice: Hints
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | N
         rows, truncated = search.bind(pattern, [])
         exists = bool(len(rows))
         if truncated and not exists:
-            raise _cut("exists")
+            raise _cut("exists", search.advice)
         if pattern.attributes:
             return Operated(exists, (), [], {}, facts=_facts(pattern, [], rows, search))
         matches = nearest_matches(search.find(_plain(pattern))) if exists and pattern.triples else []
@@ -109,7 +111,7 @@ def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | N
         found, cut = search.bind(whole_of(pattern), [str(pattern.target)])
         whole, truncated = found[:, 0], truncated or cut
     if truncated and (operation.kind != "count" or operation.group or not len(rows)):
-        raise _cut(operation.kind)
+        raise _cut(operation.kind, search.advice)
     result = result_with_values(pattern, rows, search.values, whole)
     if result.value is None and not result.answers:
         return None
@@ -124,11 +126,9 @@ def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | N
     return Operated(result.value, tuple(result.answers), shown, details, truncated, alone)
 
 
-def _cut(what: str) -> SearchBudgetError:
+def _cut(what: str, advice: Hints) -> SearchBudgetError:
     return SearchBudgetError(
-        f"SimGRAGRetriever: a budget ended the search, so that {what!r} of all is not known.",
-        hint_python="Raise max_scans and max_seconds, or narrow the pattern.",
-        hint_shell="Raise both, or narrow the question: --field max_scans=N --field max_seconds=N",
+        f"SimGRAGRetriever: a budget ended the search, so that {what!r} of all is not known.", **advice
     )
 
 
@@ -167,7 +167,7 @@ def _compare(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | 
         part = part_of(pattern, name)
         found, truncated = search.bind(part, [name])
         if truncated:
-            raise _cut("compare")
+            raise _cut("compare", search.advice)
         side = found[:, 0]
         sides.append(side.tolist())
         if part.attributes:
@@ -180,7 +180,7 @@ def _compare(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | 
     return Operated(truth, (), shown, {"shown": len(support), "of": len(support)}, facts=facts)
 
 
-def typed_by_matches(part: Pattern, find: FindMatches) -> dict[Term, Array]:
+def typed_by_matches(part: Pattern, find: FindMatches, advice: Hints) -> dict[Term, Array]:
     """Return the typed nodes' entities in a pattern's nearest matches, if no entity has the nearest types.
 
     Raises:
@@ -188,7 +188,7 @@ def typed_by_matches(part: Pattern, find: FindMatches) -> dict[Term, Array]:
     """
     matches = nearest_matches(find(_plain(part)))
     if any(match.truncated for match in matches) or len(matches) >= MAX_MATCHES:
-        raise _cut(part.operation.kind if part.operation else "list")
+        raise _cut(part.operation.kind if part.operation else "list", advice)
     found = dict[Term, Array]()
     for at, node in enumerate(part.nodes):
         if node.type is not None and matches:

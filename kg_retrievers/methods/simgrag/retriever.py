@@ -22,6 +22,7 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.replies import marked_answers
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fetched
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
+from kg_retrievers.errors import Hints
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import AROUND, Operation
@@ -37,6 +38,7 @@ from kg_retrievers.methods.simgrag.evidence import (
     pin_seeds,
 )
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.matching.solving import double_budgets
 from kg_retrievers.methods.simgrag.operations import (
     MAX_MATCHES,
     FindMatches,
@@ -314,7 +316,7 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         def bind(part: Pattern, wanted: Sequence[str], *, facts: bool = False) -> tuple[Array, bool]:
             return self._bindings(part, wanted, question, find, values, directed=directed, facts=facts)
 
-        result = operate(replace(pattern, directed=directed), self.index, Search(bind, find, values))
+        result = operate(replace(pattern, directed=directed), self.index, Search(bind, find, values, self._advice))
         return [] if result is None else [operation_evidence(self.graph, pattern, result, ties=self.ties)]
 
     def _bindings(
@@ -343,10 +345,14 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
             if len(rows := join.bindings(wanted, distinct, facts=facts)):
                 break
         typed = part.triples and any(node.type is not None for node in part.nodes)
-        if not len(rows) and not join.truncated and typed and (only := typed_by_matches(part, find)):
+        if not len(rows) and not join.truncated and typed and (only := typed_by_matches(part, find, self._advice)):
             join = join_of(only=only)
             rows = join.bindings(wanted, tries[-1], facts=facts)
         return rows, join.truncated
+
+    @property
+    def _advice(self) -> Hints:
+        return double_budgets(self.max_scans, self.max_seconds)
 
     def _found(
         self, pattern: Pattern, query: MatchQuery, k: int, question: str, *, ties: Literal["merge", "break"]

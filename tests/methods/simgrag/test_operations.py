@@ -361,4 +361,5 @@ def test_a_search_that_ended_names_its_limits(scans: int) -> None:
     most = Pattern.of((x, "directed by", y), target="y", operation=Operation("max", by=("x",), of="count"))
     with pytest.raises(SearchBudgetError, match="max_scans") as error:
         retriever.match(most)
-    assert "--field max_scans=N --field max_seconds=N" in error.value.on_shell
+    assert f"Try twice as much, max_scans={2 * scans}, max_seconds=" in str(error.value)
+    assert f"--field max_scans={2 * scans} --field max_seconds=" in error.value.on_shell

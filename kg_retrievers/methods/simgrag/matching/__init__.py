@@ -100,4 +100,4 @@ def match_pattern(
     stop = np.zeros(1, np.int64)
     compile_search(adjacency, plan)  # takes long, and is not counted
     with stopped_after(max_seconds, stop):
-        return find_matches(adjacency, plan, Limits(k, cost, max_bindings, max_scans), stop)
+        return find_matches(adjacency, plan, Limits(k, cost, max_bindings, max_scans, max_seconds), stop)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.errors import SearchBudgetError
+from kg_retrievers.errors import Hints, SearchBudgetError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching import tally
@@ -76,12 +76,24 @@ class Limits(NamedTuple):
         cost: Matches at this cost or above are left out.
         bindings: The most entities of one unknown node in one match.
         scans: The most adjacency entries to look at.
+        seconds: The most seconds of wall-clock time.
     """
 
     matches: int
     cost: int
     bindings: int
     scans: int
+    seconds: float | None = None
+
+
+def double_budgets(scans: int, seconds: float | None) -> Hints:
+    """Return the advice to double the budgets of a search. None knows which value is enough before a search."""
+    doubled = [f"max_scans={2 * scans}", *([] if seconds is None else [f"max_seconds={2 * seconds:g}"])]
+    return {
+        "hint_python": f"Try twice as much, {', '.join(doubled)}, or name more in the pattern.",
+        "hint_shell": "Try twice as much, or name more in the question: "
+        + " ".join(f"--field {budget}" for budget in doubled),
+    }
 
 
 class _Round(NamedTuple):
@@ -137,8 +149,7 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
         raise SearchBudgetError(
             f"match_pattern: a budget of {limits.scans:,} steps, or of time, ended the search before anything was "
             "found.",
-            hint_python="Raise max_scans or max_seconds, or name more in the pattern.",
-            hint_shell="Raise both, or name more in the question: --field max_scans=N --field max_seconds=N",
+            **double_budgets(limits.scans, limits.seconds),
         )
     return matches
 
