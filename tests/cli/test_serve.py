@@ -12,6 +12,8 @@ import pytest
 from server_process import ServerProcess, free_port
 from shell_mistakes import Run
 
+from kg_retrievers import GraphIndex, default_embeddings
+
 FILES = {"films.txt": "Her|directed_by|Spike Jonze\nHer|starring|Amy Adams\nArrival|starring|Amy Adams\n"}
 
 
@@ -37,10 +39,18 @@ def test_a_saved_index_is_served_until_the_process_ends(graph: Path, tmp_path: P
         assert json.loads(events[-1])["answers"] == ["Spike Jonze"]
         assert httpx.get(address + "healthz", timeout=60).json()["status"] == "ok"
         httpx.post(address + "api/ask", json={"question": "Who directed Xyzzyplugh?"}, timeout=120)
+        changed = {"added": [("Her", "directed_by", "Ann")], "removed": [("Her", "directed_by", "Spike Jonze")]}
+        GraphIndex.update(folder, default_embeddings(), **changed)
+        for method in ("simgrag", "rog"):  # those that are built after the update, too
+            events = httpx.post(address + "api/ask", json=body | {"method": method}, timeout=120).text.splitlines()
+            assert json.loads(events[-1])["answers"] == ["Spike Jonze"], "the server has the index of its start"
     said = log.read_text("utf-8")
     assert address in said
     assert "Traceback" not in said
     assert "Who directed" not in said
+    with ServerProcess(command(folder, port), port, log):
+        events = httpx.post(address + "api/ask", json=body, timeout=120).text.splitlines()
+        assert json.loads(events[-1])["answers"] == ["Ann"]
 
 
 def test_a_graph_file_is_served_with_a_token(graph: Path, tmp_path: Path) -> None:

@@ -100,6 +100,23 @@ async def test_a_conversation_over_http(address):
 
 
 @pytest.mark.heavy
+async def test_an_update_of_the_index_is_seen_after_a_restart(tmp_path):
+    folder = tmp_path / "films.index"
+    GraphIndex.build(load_graph(), default_embeddings(), path=folder)
+    for answer in ("Spike Jonze", "Ann"):
+        with serving(str(folder)) as address:
+            for _ in range(2):
+                async with Client(address) as client:
+                    reply = await client.call_tool("ask", {"question": "Who directed Her?"})
+                assert f"Answer: {answer}\n" in reply.content[0].text
+                if ("Her", "directed_by", "Ann") not in GraphIndex.open(folder, default_embeddings()).graph:
+                    [old] = load_graph().triples("Her", "directed_by")
+                    GraphIndex.update(
+                        folder, default_embeddings(), added=[("Her", "directed_by", "Ann")], removed=[old]
+                    )
+
+
+@pytest.mark.heavy
 async def test_a_client_of_an_earlier_version_of_the_protocol_is_answered(folder, address):
     for client in (Client(address, mode="legacy"), on_stdio(folder)):
         client.mode = "legacy"
