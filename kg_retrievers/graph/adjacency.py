@@ -10,17 +10,21 @@ neighbor, are its triples in their order, and their ids need not be stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Self, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.columns import Array, StringTable, are_first, distinct, offset_type, starts_of
+from kg_retrievers.graph.columns import Array, StringTable, are_first, distinct, offset_type, roomy, starts_of
 
 #: How many triples are worked on at once where whole columns of int64 would take much memory.
 BLOCK = 1 << 22
+
+#: How many triples are sorted at once. More of them are sorted by ranges of entities, so that memory is bounded.
+PART = 1 << 24
 
 _BITS = 63
 
@@ -47,6 +51,8 @@ class TripleColumns(NamedTuple):
 def sort_triples(columns: list[Array]) -> TripleColumns:
     """Sort triples, and drop repeated ones.
 
+    More than `PART` triples are sorted range by range of heads.
+
     Args:
         columns: Heads, relations and tails: three columns of ids. The list is emptied, so that its memory is free soon.
 
@@ -58,10 +64,26 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
         [0, 2]
     """
     _check_widths(columns)
+    if len(columns[0]) <= PART:
+        return _sorted_once(columns)
+    heads, relations, tails = columns
+    columns.clear()
+    kinds = np.int32, id_type(int(relations.max()) + 1), np.int32
+    made, count = TripleColumns(*(roomy(len(heads), kind) for kind in kinds)), 0
+    for low, high in _parts(_starts(heads, int(heads.max()) + 1, np.int32)):
+        rows = _rows_between(heads, low, high)
+        part = _sorted_once([heads[rows] - low, relations[rows], tails[rows]])
+        some = slice(count, count + len(part.heads))
+        made.heads[some], made.relations[some], made.tails[some] = part.heads + low, part.relations, part.tails
+        count = some.stop
+    return TripleColumns(*(column[:count] for column in made))
+
+
+def _sorted_once(columns: list[Array]) -> TripleColumns:
+    """Return triples sorted, each once. The list is emptied."""
     widths = _widths(columns)
     if sum(widths) > _BITS:
-        order = _order_of(columns)
-        return _once(columns, order)[0]
+        return _once(columns, _order_of(columns))[0]
     codes = _packed(columns, widths)
     columns.clear()
     codes.sort()
@@ -77,6 +99,33 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
         made.relations[block] = some & ((1 << of_relation) - 1)
         made.heads[block] = some >> of_relation
     return made
+
+
+def _starts(ids: Array, size: int, kind: type[np.signedinteger]) -> Array:
+    """Return where the rows of each id below a size start if they are sorted by id, and the last end."""
+    starts = roomy(size + 1, kind)
+    starts[:] = 0
+    for block in blocks(len(ids)):
+        np.add.at(starts[1:], ids[block], kind(1))
+    return np.cumsum(starts, dtype=kind, out=starts)
+
+
+def _parts(starts: Array) -> Iterator[tuple[int, int]]:
+    """Yield ranges of entities, the end excluded, of about `PART` rows each.
+
+    An entity with more rows may be a range of its own.
+
+    Args:
+        starts: The start of the rows of each entity, and the last end.
+    """
+    bounds = starts.searchsorted(np.arange(PART, starts[-1], PART).astype(starts.dtype))
+    yield from pairwise(distinct(np.concatenate([[0], bounds, [len(starts) - 1]])).tolist())
+
+
+def _rows_between(ids: Array, low: int, high: int) -> Array:
+    """Return the rows whose ids are in a range, ascending: int64."""
+    found = (block.start + np.flatnonzero((ids[block] >= low) & (ids[block] < high)) for block in blocks(len(ids)))
+    return np.concatenate([np.empty(0, np.int64), *found])
 
 
 def rank_triples(columns: list[Array]) -> tuple[TripleColumns, Array]:
@@ -99,11 +148,6 @@ def rank_triples(columns: list[Array]) -> tuple[TripleColumns, Array]:
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.cumsum(is_first) - 1
     return triples, ranks
-
-
-def order_by_tail(triples: TripleColumns) -> Array:
-    """Return the ids of triples by tail, then relation, then head: int32."""
-    return _order_of([triples.tails, triples.relations]).astype(np.int32, copy=False)
 
 
 def _order_of(columns: Sequence[Array]) -> Array:
@@ -228,19 +272,20 @@ class Adjacency(NamedTuple):
         """
         heads, relations, tails = triples
         count = len(heads)
-        starts = offset_type(2 * count)
-        first_triples, first_backward = (starts_of(np.bincount(ends, minlength=entities)) for ends in (heads, tails))
-        ids = order_by_tail(triples)
-        neighbors = np.empty(2 * count, np.int32)
-        labels = np.empty(2 * count, id_type(int(relations.max(initial=0)) + 1))
-        for block in blocks(count):
-            positions, by_tail = np.arange(block.start, block.stop), ids[block]
-            forward = positions + first_backward[heads[block]]
-            neighbors[forward], labels[forward] = tails[block], label_of(relations[block], False)
-            backward = positions + first_triples[tails[by_tail] + 1]
-            neighbors[backward], labels[backward] = heads[by_tail], label_of(relations[by_tail], True)
-        indptr = (first_triples + first_backward).astype(starts)
-        return cls(indptr, first_triples.astype(starts), neighbors, labels, ids)
+        first_triples, first_backward = (_starts(ends, entities, offset_type(2 * count)) for ends in (heads, tails))
+        indptr = first_triples + first_backward
+        ids, neighbors = roomy(count, np.int32), roomy(2 * count, np.int32)
+        labels = roomy(2 * count, id_type(int(relations.max(initial=0)) + 1))
+        for low, high in _parts(indptr):
+            forward, backward = (slice(first[low], first[high]) for first in (first_triples, first_backward))
+            at = np.arange(forward.start, forward.stop) + first_backward[heads[forward]]
+            neighbors[at], labels[at] = tails[forward], label_of(relations[forward], False)
+            by_tail = _rows_between(tails, low, high)
+            by_tail = by_tail[_order_of([tails[by_tail] - low, relations[by_tail]])]
+            at = np.arange(backward.start, backward.stop) + first_triples[tails[by_tail] + 1]
+            neighbors[at], labels[at] = heads[by_tail], label_of(relations[by_tail], True)
+            ids[backward] = by_tail
+        return cls(indptr, first_triples, neighbors, labels, ids)
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Array]) -> Self:
@@ -616,18 +661,15 @@ class RelationSamples(NamedTuple):
     def of_adjacency(cls, adjacency: Adjacency, relations: int) -> Self:
         """Count and choose.
 
-        Cost: some passes over the adjacency and two sorts of its labels, with about 40 bytes a triple.
+        Cost: four passes over the adjacency and two sorts of its labels, a block at a time.
 
         Args:
             adjacency: The graph.
             relations: The number of its relations.
         """
-        labels, size = adjacency.labels, label_count(relations)
-        firsts = are_first(labels)
-        firsts[adjacency.indptr[:-1][np.diff(adjacency.indptr) > 0]] = True
-        forward = label_of(np.arange(relations), False)
-        facts, entries, _ = _choose(labels, np.flatnonzero(~is_backward(labels)), size, FACTS)
-        sources, kept, indptr = _choose(labels, np.flatnonzero(firsts), size, None)
+        size, forward = label_count(relations), label_of(np.arange(relations), False)
+        facts, entries, _ = _choose(adjacency, _forward, size, FACTS)
+        sources, kept, indptr = _choose(adjacency, _first_of_label, size, None)
         heads, of_kept = (adjacency.entities_of(some).astype(np.int32) for some in (entries, kept))
         return cls(facts[forward], sources, heads, adjacency.neighbors[entries], of_kept, indptr)
 
@@ -708,12 +750,29 @@ class RelationSamples(NamedTuple):
 _PREFIX = "relation_samples."
 
 
-def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tuple[Array, Array, Array]:
+def _forward(adjacency: Adjacency, block: slice) -> Array:
+    """Return which entries of a block lead forward: bool."""
+    return ~is_backward(adjacency.labels[block])
+
+
+def _first_of_label(adjacency: Adjacency, block: slice) -> Array:
+    """Return which entries of a block are the first ones with their label in their row: bool."""
+    before = max(block.start - 1, 0)
+    firsts = are_first(adjacency.labels[before : block.stop])[block.start - before :]
+    indptr = adjacency.indptr
+    rows = indptr[slice(*indptr.searchsorted(np.array([block.start, block.stop], indptr.dtype)))]
+    firsts[rows - block.start] = True
+    return firsts
+
+
+def _choose(
+    adjacency: Adjacency, are_candidates: Callable[[Adjacency, slice], Array], size: int, most: int | None
+) -> tuple[Array, Array, Array]:
     """Choose entries of each label, evenly spaced among all candidates with it.
 
     Args:
-        labels: The labels of all entries.
-        candidates: The entries to choose from, ascending.
+        adjacency: The entries and their labels.
+        are_candidates: Returns which entries of a block may be chosen.
         size: How many labels there are.
         most: How many to choose of each label. None chooses `KEPT` in all.
 
@@ -721,18 +780,31 @@ def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tu
         How many candidates each label has, the chosen entries by label and ascending, and the position at which the
             entries of each label begin.
     """
-    of_candidates = labels[candidates]
-    if of_candidates.max(initial=0) < 1 << 16:  # which sorts fast
-        of_candidates = of_candidates.astype(np.uint16)
-    counts = np.bincount(of_candidates, minlength=size)
+
+    def candidates() -> Iterator[tuple[Array, Array, Array]]:
+        """Yield the candidates of each block, their labels, and how many each label has."""
+        for block in blocks(len(adjacency.labels)):
+            some = np.flatnonzero(are_candidates(adjacency, block))
+            labels = adjacency.labels[block][some]
+            if size <= 1 << 16:  # which sorts fast
+                labels = labels.astype(np.uint16)
+            yield some + block.start, labels, np.bincount(labels, minlength=size)
+
+    counts = sum((of_block for *_, of_block in candidates()), np.zeros(size, np.int64))
     sizes = np.minimum(counts, _most(counts, KEPT) if most is None else most)
     indptr, chosen = starts_of(sizes), np.repeat(np.arange(size), sizes)
     places = np.arange(len(chosen)) - indptr[chosen]
     steps = np.maximum(counts - 1, 0) / np.maximum(sizes - 1, 1)
     numbers = np.minimum((places * steps[chosen]).astype(np.int64), counts[chosen] - 1)
     numbers[indptr[1:][sizes > 1] - 1] = counts[sizes > 1] - 1
-    order = np.argsort(of_candidates, kind="stable")
-    return counts, candidates[order[starts_of(counts)[chosen] + numbers]], indptr
+    entries, before = np.empty(len(chosen), np.int64), np.zeros(size, np.int64)
+    for some, labels, of_block in candidates():
+        order = np.argsort(labels, kind="stable")
+        within = numbers - before[chosen]
+        here = np.flatnonzero((within >= 0) & (within < of_block[chosen]))
+        entries[here] = some[order[starts_of(of_block)[chosen[here]] + within[here]]]
+        before += of_block
+    return counts, entries, indptr
 
 
 def _most(counts: Array, kept: int) -> int:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress, count, filterfalse
-from typing import Any, NamedTuple
+from itertools import chain, compress, count, filterfalse, product
+from tempfile import TemporaryFile, gettempdir
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples, sort_triples
+from kg_retrievers.file_writing import raise_write_errors
+from kg_retrievers.graph.adjacency import BLOCK, PART, Adjacency, TripleColumns, blocks, rank_triples, sort_triples
 from kg_retrievers.graph.attributes import SOURCE, attribute_set
 from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type, starts_of
-from kg_retrievers.graph.types import Triple
 
 
 @dataclass
@@ -86,12 +87,61 @@ class TextIds(defaultdict[str, int]):
         super().__init__(count().__next__)
 
 
+#: How many texts of entities a builder holds in a dictionary, which takes 150 bytes for each.
+MOST_TEXTS = 1 << 24
+
+
+class EntityIds(TextIds):
+    """Gives each new text the next id, and can move texts from the dictionary into a table.
+
+    A text that is given again then gets another id. `final` leads from the ids of a text to the first one of them.
+
+    Attributes:
+        table: The texts that were moved, each once, in the order of their first ids.
+    """
+
+    def __init__(self) -> None:
+        """Begin without texts."""
+        super().__init__()
+        self.table = StringTable.from_strings([])
+        self._final: list[Array] = []
+
+    def move(self) -> None:
+        """Move all texts into the table."""
+        texts = _texts(self)
+        self.clear()
+        ids = self.table.ids_of(texts)
+        new = ids < 0
+        ids[new] = len(self.table) + np.arange(int(new.sum()))
+        self.table = self.table.joined(texts.subset(new))
+        self._final.append(ids)
+
+    def finish(self) -> StringTable:
+        """Return the table of all texts."""
+        if not self._final:
+            return _texts(self)
+        self.move()
+        return self.table
+
+    def finals(self, texts: Mapping[str, Any]) -> Array:
+        """Return the positions of texts in the table of `finish`, after it was made."""
+        if not self._final:
+            return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
+        return self.table.ids_of(_texts(texts))
+
+    @property
+    def final(self) -> Array | None:
+        """The position in the table of `finish` of each id, None if all ids are their own."""
+        return np.concatenate(self._final) if self._final else None
+
+
 class GraphBuilder:
     """Collect the facts, names and types of a source.
 
     `columns` checks and sorts them.
 
-    Every text is held once, and a triple as three numbers: 12 bytes. Repeated triples are kept until `columns`.
+    Every text is held once, and a triple as three numbers: 12 bytes. Repeated triples are kept until `columns`. Of a
+    large graph, the numbers are in temporary files, and most texts in a table. An entity may have several ids then.
     Entities get their ids in the order of the triples. Entities that are described alone come after them.
 
     Attributes:
@@ -112,8 +162,8 @@ class GraphBuilder:
         >>> builder.add("Q1", "P57", "Q2")
         >>> builder.describe("Q1", "Her", types=["film"])
         >>> builder.name_relation("P57", "director")
-        >>> list(builder.triples())
-        [Triple(head='Q1', relation='P57', tail='Q2')]
+        >>> len(builder)
+        1
     """
 
     def __init__(
@@ -137,14 +187,15 @@ class GraphBuilder:
         self.declared_types: dict[str, str] = {}
         self.skipped = 0
         self.reading = Reading(format)
-        self._entities, self._relations, self._sets = TextIds(), TextIds(), TextIds()
+        self._entities, self._relations, self._sets = EntityIds(), TextIds(), TextIds()
         self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
+        self._files, self._moved = list[IO[bytes]](), 0
         self._triple_sets = array("i")  # empty until a triple has attributes
         self._retyped: set[str] = set()
 
     def __len__(self) -> int:
         """The number of triples so far, repeated ones included."""
-        return len(self._heads)
+        return self._moved + len(self._heads)
 
     # --- in ---------------------------------------------------------------------------------------------------------
 
@@ -159,6 +210,8 @@ class GraphBuilder:
         if attributes or self._triple_sets:
             self._triple_sets.extend([NONE] * (len(self) - 1 - len(self._triple_sets)))
             self._triple_sets.append(self.attribute_set(attributes or {}))
+        if not len(self._heads) % BLOCK:
+            self._move()
 
     def add_row(self, row: Sequence[Any]) -> None:
         """Add a triple that a user wrote.
@@ -204,6 +257,23 @@ class GraphBuilder:
             self._triple_sets.extend([NONE] * (before - len(self._triple_sets)))
             new = np.full(len(heads), NONE) if sets is None else sets
             self._triple_sets.frombytes(np.ascontiguousarray(new, np.intc).tobytes())
+        self._move()
+
+    def _move(self) -> None:
+        """Move triples to files, and texts to their table, if there are many."""
+        if len(self._entities) >= MOST_TEXTS:
+            self._entities.move()
+        if len(self._heads) >= PART:
+            self._move_triples()
+
+    def _move_triples(self) -> None:
+        with raise_write_errors(gettempdir()):
+            self._files = self._files or [TemporaryFile() for _ in range(3)]  # noqa: SIM115
+            for column, file in zip((self._heads, self._kinds, self._tails), self._files, strict=True):
+                column.tofile(file)
+                file.flush()
+        self._moved = len(self)
+        self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
 
     def entity(self, key: str) -> int:
         """Return the id of an entity, a new one if the key is new."""
@@ -271,12 +341,6 @@ class GraphBuilder:
 
     # --- out --------------------------------------------------------------------------------------------------------
 
-    def triples(self) -> Iterator[Triple]:
-        """Yield the triples in their order, repeated ones included."""
-        entities, relations = [*self._entities], [*self._relations]
-        for head, relation, tail in zip(self._heads, self._kinds, self._tails, strict=True):
-            yield Triple(entities[head], relations[relation], entities[tail])
-
     def columns(self) -> tuple[dict[str, Array], int]:
         """Return the columns of a graph, and the number of dropped repeated triples.
 
@@ -287,23 +351,22 @@ class GraphBuilder:
         """
         described = chain(self.labels, self.aliases, self.types)
         self.entities([*filterfalse(self._entities.__contains__, described)])
-        given = len(self)
+        given, entities = len(self), self._entities.finish()
         triples, attributes = self._sorted_triples()
         unique = len(triples.heads)
-        adjacency = Adjacency.of_triples(triples, len(self._entities))
+        columns: dict[str, Array] = Adjacency.of_triples(triples, len(entities)).columns()
         del triples
-        columns: dict[str, Array] = adjacency.columns()
-        columns |= _table("entities", self._entities)
+        columns |= entities.columns("entities")
         names, kinds = relation_names(self._relations, self.relation_labels), TextIds()
         columns |= _table("relations", names)
         columns |= {} if names == [*self._relations] else _table("relation_ids", self._relations)
-        columns |= self._name_columns() if self.labels or self.aliases else {}
+        columns |= self._name_columns(entities) if self.labels or self.aliases else {}
         types = self._described("type", "types", self.types, kinds)
         for id, name in zip(self.declared_types, relation_names(self.declared_types, self.declared_types), strict=True):
             _ = kinds[name]
             self.type_ids[name] = id
-        columns |= type_columns(_texts(kinds), types, len(self._entities))
-        columns |= self._datatype_columns()
+        columns |= type_columns(_texts(kinds), types, len(entities))
+        columns |= self._datatype_columns(entities)
         columns |= attributes
         return columns, given - unique
 
@@ -312,8 +375,14 @@ class GraphBuilder:
 
         The builder holds none then.
         """
-        given = [np.frombuffer(column, np.intc) for column in (self._heads, self._kinds, self._tails)]
-        self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
+        given: list[Array] = [np.frombuffer(column, np.intc) for column in (self._heads, self._kinds, self._tails)]
+        if self._files:
+            self._move_triples()
+            given = [np.asarray(np.memmap(file, np.intc, "r+")) for file in self._files]
+        self._files, self._heads, self._kinds, self._tails = [], array("i"), array("i"), array("i")
+        if (final := self._entities.final) is not None:
+            for column, block in product(given[::2], blocks(len(given[0]))):
+                column[block] = final[column[block]]
         if not self._sets:
             return sort_triples(given), {}
         triples, triple_of = rank_triples(given)
@@ -321,11 +390,11 @@ class GraphBuilder:
         sets[: len(self._triple_sets)] = np.frombuffer(self._triple_sets, np.intc)
         return triples, attribute_columns([*self._sets], Pairs(triple_of, sets), len(triples.heads))
 
-    def _name_columns(self) -> dict[str, Array]:
-        names, size = TextIds(), len(self._entities)
+    def _name_columns(self, keys: StringTable) -> dict[str, Array]:
+        names, size = TextIds(), len(keys)
         for key, label in self.labels.items():
             _check_text("label", key, label)
-        called = map(self.labels.get, self._entities, self._entities)
+        called = (self.labels.get(key, key) for key in self._entities or keys)
         labels = np.fromiter(map(names.__getitem__, called), np.int32, size)
         aliases = self._described("alias", "aliases", self.aliases, names)
         return name_columns(_texts(names), labels, aliases)
@@ -333,17 +402,17 @@ class GraphBuilder:
     def _described(self, one: str, many: str, described: Mapping[str, Sequence[str]], ids: TextIds) -> Pairs:
         """Return the entities that have further texts, ascending, and the ids of the texts."""
         entities, texts = array("i"), array("i")
-        for key in sorted(described, key=self._entities.__getitem__):
+        for id, key in sorted(zip(self._entities.finals(described).tolist(), described, strict=True)):
             if isinstance(described[key], str):
                 message = f"{many} of {key!r} must be a list of texts, but got {described[key]!r}."
                 raise InvalidArgumentError(f"KnowledgeGraph: {message}")
             for text in dict.fromkeys(described[key]):
                 _check_text(one, key, text)
-                entities.append(self._entities[key])
+                entities.append(id)
                 texts.append(ids[text])
         return Pairs(np.array(entities, np.int32), np.array(texts, np.int32))
 
-    def _datatype_columns(self) -> dict[str, Array]:
+    def _datatype_columns(self, keys: StringTable) -> dict[str, Array]:
         """Return the datatype of each entity, and their names in sorted order.
 
         There are none if no entity has a datatype.
@@ -354,7 +423,7 @@ class GraphBuilder:
             self.reading.understood["texts with several datatypes"] = f"{len(self._retyped):,}, each taken as one"
         names = sorted(set(self.datatypes.values()))
         ids = {name: id for id, name in enumerate(names)} | {"": NONE}
-        column = np.array([ids[self.datatypes.get(key, "")] for key in self._entities], np.int32)
+        column = np.array([ids[self.datatypes.get(key, "")] for key in self._entities or keys], np.int32)
         return _table("datatype_names", names) | {"datatypes": column}
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from itertools import islice
+from tempfile import TemporaryFile
 from typing import Any, overload
 
 import numpy as np
@@ -53,12 +57,11 @@ class StringTable(Sequence[str]):
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> StringTable:
         """Give the strings ids in their order. They must be unique."""
-        data, lengths, digests = bytearray(), array("q"), bytearray()
-        for string in strings:
-            encoded = string.encode()
-            data += encoded
-            lengths.append(len(encoded))
-            digests += hash_of(encoded)
+        data, lengths, digests, left = bytearray(), array("q"), bytearray(), iter(strings)
+        while encoded := [string.encode() for string in islice(left, STRINGS_AT_ONCE)]:
+            data += b"".join(encoded)
+            lengths.extend(map(len, encoded))
+            digests += b"".join(map(hash_of, encoded))
         offsets = np.zeros(len(lengths) + 1, offset_type(len(data)))
         np.cumsum(lengths, out=offsets[1:])
         hashes = np.frombuffer(digests, "<u8")
@@ -230,6 +233,24 @@ class StringTable(Sequence[str]):
                 return id
             position += 1
         return -1
+
+
+#: Columns of at least so many bytes are mapped from temporary files while a graph is made.
+MAPPED = 1 << 26
+
+
+def roomy(size: int, kind: npt.DTypeLike) -> Array:
+    """Return a column to be filled. A long one is in a temporary file, which goes when the column does.
+
+    The system may then write its pages to the disk when memory is short. If the disk is too full, or the system cannot
+    reserve room there, the column is in memory.
+    """
+    length = size * np.dtype(kind).itemsize
+    if length >= MAPPED and hasattr(os, "posix_fallocate"):
+        with suppress(OSError), TemporaryFile() as file:
+            os.posix_fallocate(file.fileno(), 0, length)  # a disk that is full later would end the process
+            return np.asarray(np.memmap(file, kind, "r+", shape=(size,)))
+    return np.empty(size, kind)
 
 
 def frozen(column: Array) -> Array:

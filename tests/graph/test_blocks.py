@@ -47,7 +47,9 @@ def read(path: Path, **options: Any) -> tuple[str, Any]:
 
 
 def told(builder: GraphBuilder) -> list[Any]:
-    return [[*builder.triples()], builder.skipped, asdict(builder.reading), builder.labels, builder.datatypes]
+    made, duplicates = builder.columns()
+    columns = {name: column.tolist() for name, column in made.items()}
+    return [columns, duplicates, builder.skipped, asdict(builder.reading), builder.labels, builder.datatypes]
 
 
 def read_in_blocks(change: Callable[[int], None], path: Path, **options: Any) -> list[tuple[str, Any]]:

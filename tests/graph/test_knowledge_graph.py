@@ -6,8 +6,10 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
@@ -16,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
-from kg_retrievers.graph import KnowledgeGraph, RelationSchema, Triple
+from kg_retrievers.graph import KnowledgeGraph, RelationSchema, Triple, adjacency, building
 from kg_retrievers.graph import columns as columns_module
 from kg_retrievers.graph.storage.parts import _checksum as checksum_of
 from kg_retrievers.testing import tiny_graph
@@ -50,6 +52,26 @@ def test_entities_keep_the_order_of_first_occurrence() -> None:
     assert list(graph.relations) == ["directed_by", "written_by", "contains"]
     assert len(graph) == 4
     assert repr(graph) == "KnowledgeGraph(4 entities, 3 relations, 4 triples)"
+
+
+ENDS = st.sampled_from("abcdefgh")
+SAID = st.dictionaries(st.sampled_from("aceghijk"), st.lists(ENDS, min_size=1, max_size=2), max_size=4)
+
+
+@given(st.lists(st.tuples(ENDS, st.sampled_from("rst"), ENDS), max_size=30), SAID, SAID, st.integers(1, 9))
+def test_a_large_graph_is_made_in_files_as_in_memory(
+    facts: list[tuple[str, str, str]], aliases: dict[str, list[str]], types: dict[str, list[str]], size: int
+) -> None:
+    described: dict[str, Any] = {"aliases": aliases, "types": types, "labels": {key: key * 2 for key in aliases}}
+    in_memory = KnowledgeGraph.from_triples(facts, **described)
+    with ExitStack() as limits:
+        for module in (adjacency, building):
+            limits.enter_context(patch.multiple(module, PART=size, BLOCK=2))
+        limits.enter_context(patch.object(building, "MOST_TEXTS", size))
+        limits.enter_context(patch.object(columns_module, "MAPPED", 1))
+        in_files = KnowledgeGraph.from_triples(facts, **described)
+    assert in_files.fingerprint == in_memory.fingerprint
+    assert in_files.duplicates == in_memory.duplicates
 
 
 def test_names_and_types() -> None:

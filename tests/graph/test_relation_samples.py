@@ -24,11 +24,13 @@ def drawn_graph(seed: int, entities: int = 120, relations: int = 5, triples: int
     )
 
 
+@pytest.mark.parametrize("block", [1 << 22, 7])
 @pytest.mark.parametrize("kept", [10**6, 200, 3])
 def test_samples_are_spread_over_the_facts_and_the_entities_of_each_relation(
-    kept: int, monkeypatch: pytest.MonkeyPatch
+    kept: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adjacency, "KEPT", kept)
+    monkeypatch.setattr(adjacency, "BLOCK", block)
     graph = drawn_graph(0)
     samples = RelationSamples.of_adjacency(graph.adjacency, len(graph.relations))
     triples = np.array(
