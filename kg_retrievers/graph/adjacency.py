@@ -21,10 +21,11 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array, StringTable, are_first, distinct, offset_type, roomy, starts_of
 
 #: How many triples are worked on at once where whole columns of int64 would take much memory.
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 
-#: How many triples are sorted at once. More of them are sorted by ranges of entities, so that memory is bounded.
-PART = 1 << 24
+#: How many triples are sorted at once. More of them are sorted by ranges of entities, each with about so many triples,
+#: or a 32nd of all if that is more.
+PART = 1 << 20
 
 _BITS = 63
 
@@ -70,8 +71,8 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
     columns.clear()
     kinds = np.int32, id_type(int(relations.max()) + 1), np.int32
     made, count = TripleColumns(*(roomy(len(heads), kind) for kind in kinds)), 0
-    for low, high in _parts(_starts(heads, int(heads.max()) + 1, np.int32)):
-        rows = _rows_between(heads, low, high)
+    for low, high in parts_of(_starts(heads, int(heads.max()) + 1, np.int32)):
+        rows = rows_between(heads, low, high)
         part = _sorted_once([heads[rows] - low, relations[rows], tails[rows]])
         some = slice(count, count + len(part.heads))
         made.heads[some], made.relations[some], made.tails[some] = part.heads + low, part.relations, part.tails
@@ -110,19 +111,20 @@ def _starts(ids: Array, size: int, kind: type[np.signedinteger]) -> Array:
     return np.cumsum(starts, dtype=kind, out=starts)
 
 
-def _parts(starts: Array) -> Iterator[tuple[int, int]]:
-    """Yield ranges of entities, the end excluded, of about `PART` rows each.
+def parts_of(starts: Array) -> Iterator[tuple[int, int]]:
+    """Yield ranges of entities, the end excluded, of about `PART` rows each, or a 32nd of all rows if that is more.
 
     An entity with more rows may be a range of its own.
 
     Args:
         starts: The start of the rows of each entity, and the last end.
     """
-    bounds = starts.searchsorted(np.arange(PART, starts[-1], PART).astype(starts.dtype))
-    yield from pairwise(distinct(np.concatenate([[0], bounds, [len(starts) - 1]])).tolist())
+    rows = int(starts[-1])
+    bounds = np.arange(0, max(rows, 1), max(PART, rows // 32)).astype(starts.dtype)
+    yield from pairwise(distinct(np.append(starts.searchsorted(bounds), len(starts) - 1)).tolist())
 
 
-def _rows_between(ids: Array, low: int, high: int) -> Array:
+def rows_between(ids: Array, low: int, high: int) -> Array:
     """Return the rows whose ids are in a range, ascending: int64."""
     found = (block.start + np.flatnonzero((ids[block] >= low) & (ids[block] < high)) for block in blocks(len(ids)))
     return np.concatenate([np.empty(0, np.int64), *found])
@@ -276,11 +278,11 @@ class Adjacency(NamedTuple):
         indptr = first_triples + first_backward
         ids, neighbors = roomy(count, np.int32), roomy(2 * count, np.int32)
         labels = roomy(2 * count, id_type(int(relations.max(initial=0)) + 1))
-        for low, high in _parts(indptr):
+        for low, high in parts_of(indptr):
             forward, backward = (slice(first[low], first[high]) for first in (first_triples, first_backward))
             at = np.arange(forward.start, forward.stop) + first_backward[heads[forward]]
             neighbors[at], labels[at] = tails[forward], label_of(relations[forward], False)
-            by_tail = _rows_between(tails, low, high)
+            by_tail = rows_between(tails, low, high)
             by_tail = by_tail[_order_of([tails[by_tail] - low, relations[by_tail]])]
             at = np.arange(backward.start, backward.stop) + first_triples[tails[by_tail] + 1]
             neighbors[at], labels[at] = heads[by_tail], label_of(relations[by_tail], True)
@@ -535,11 +537,10 @@ class Edges:
 
         One triple is int32, shape (3). Several are int32, shape (n, 3).
 
-        Cost: a binary search for each triple. A slice takes some passes over all.
+        Cost: a binary search for each triple.
         """
-        if isinstance(ids, slice):
-            return np.stack([self.heads, self.relations, self.tails], axis=1)[ids]
-        adjacency, wanted = self._adjacency, np.asarray(ids)
+        adjacency = self._adjacency
+        wanted = np.arange(*ids.indices(len(self))) if isinstance(ids, slice) else np.asarray(ids)
         if wanted.size and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"Edges holds {len(self)} triples, but got {ids}.")
         wanted = wanted.astype(adjacency.first_triples.dtype)
@@ -792,10 +793,10 @@ def _choose(
 
     counts = sum((of_block for *_, of_block in candidates()), np.zeros(size, np.int64))
     sizes = np.minimum(counts, _most(counts, KEPT) if most is None else most)
-    indptr, chosen = starts_of(sizes), np.repeat(np.arange(size), sizes)
-    places = np.arange(len(chosen)) - indptr[chosen]
+    indptr, chosen = starts_of(sizes), np.repeat(np.arange(size, dtype=np.int32), sizes)
     steps = np.maximum(counts - 1, 0) / np.maximum(sizes - 1, 1)
-    numbers = np.minimum((places * steps[chosen]).astype(np.int64), counts[chosen] - 1)
+    numbers = ((np.arange(len(chosen)) - indptr[chosen]) * steps[chosen]).astype(np.int64)
+    np.minimum(numbers, counts[chosen] - 1, out=numbers)
     numbers[indptr[1:][sizes > 1] - 1] = counts[sizes > 1] - 1
     entries, before = np.empty(len(chosen), np.int64), np.zeros(size, np.int64)
     for some, labels, of_block in candidates():

@@ -17,9 +17,9 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
-from kg_retrievers.graph.adjacency import BLOCK, PART, Adjacency, TripleColumns, blocks, rank_triples, sort_triples
+from kg_retrievers.graph.adjacency import BLOCK, Adjacency, TripleColumns, blocks, rank_triples, sort_triples
 from kg_retrievers.graph.attributes import SOURCE, attribute_set
-from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type, starts_of
+from kg_retrievers.graph.columns import MAPPED, Array, StringTable, distinct, offset_type, starts_of
 
 
 @dataclass
@@ -263,7 +263,7 @@ class GraphBuilder:
         """Move triples to files, and texts to their table, if there are many."""
         if len(self._entities) >= MOST_TEXTS:
             self._entities.move()
-        if len(self._heads) >= PART:
+        if self._heads.itemsize * len(self._heads) >= MAPPED:
             self._move_triples()
 
     def _move_triples(self) -> None:

@@ -236,7 +236,7 @@ class StringTable(Sequence[str]):
 
 
 #: Columns of at least so many bytes are mapped from temporary files while a graph is made.
-MAPPED = 1 << 26
+MAPPED = 1 << 24
 
 
 def roomy(size: int, kind: npt.DTypeLike) -> Array:

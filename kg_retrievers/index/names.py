@@ -319,6 +319,15 @@ class EarlierNames(NamedTuple):
             found[before + origins[kept]] = after + kept
         return found
 
+    def pairs(self, ids: str, hashes: Array) -> Array:
+        """Return the hashes of a column of ids with the new ids, without those of names that are gone: uint64."""
+        new = self.new_ids()[self.columns[ids]]
+        return _joined(hashes[new >= 0], new[new >= 0])
+
+    def word_hashes(self) -> Array:
+        """Return the hash of the word of each of `word_names`: uint32."""
+        return np.repeat(self.columns["words"], np.diff(self.columns["word_starts"]))
+
 
 def name_columns(graph: KnowledgeGraph, earlier: EarlierNames | None = None) -> dict[str, Array]:
     """Return the columns of the table of a graph.
@@ -343,13 +352,12 @@ def name_columns(graph: KnowledgeGraph, earlier: EarlierNames | None = None) -> 
     is_new = np.append(np.ones(size, np.bool_), graph.names.ids_of(graph.entities) < 0)
     of_names, of_words = [_NOTHING], [_NOTHING]
     if earlier:
-        columns, new_ids = earlier.columns, earlier.new_ids()
-        ids, of_word = new_ids[columns["ids"]], new_ids[columns["word_names"]]
-        kept, has_name = (ids >= 0) & is_new[ids], of_word >= 0
-        hashes = np.repeat(columns["words"], np.diff(columns["word_starts"]))
-        of_names.append(_joined(columns["hashes"][kept], ids[kept]))
-        of_words.append(_joined(hashes[has_name], of_word[has_name]))
-        longest, is_new[ids[kept]] = int(columns["longest"][0]), False
+        longest = int(earlier.columns["longest"][0])
+        names = earlier.pairs("ids", earlier.columns["hashes"])
+        names = names[is_new[names.astype(np.uint32)]]
+        is_new[names.astype(np.uint32)] = False
+        of_names.append(names)
+        of_words.append(earlier.pairs("word_names", earlier.word_hashes()))
     everything = np.flatnonzero(is_new)
     for start in range(0, len(everything), BATCH):
         ids = everything[start : start + BATCH]

@@ -65,9 +65,8 @@ def test_a_large_graph_is_made_in_files_as_in_memory(
     described: dict[str, Any] = {"aliases": aliases, "types": types, "labels": {key: key * 2 for key in aliases}}
     in_memory = KnowledgeGraph.from_triples(facts, **described)
     with ExitStack() as limits:
-        for module in (adjacency, building):
-            limits.enter_context(patch.multiple(module, PART=size, BLOCK=2))
-        limits.enter_context(patch.object(building, "MOST_TEXTS", size))
+        limits.enter_context(patch.multiple(adjacency, PART=size, BLOCK=2))
+        limits.enter_context(patch.multiple(building, MOST_TEXTS=size, BLOCK=2, MAPPED=size))
         limits.enter_context(patch.object(columns_module, "MAPPED", 1))
         in_files = KnowledgeGraph.from_triples(facts, **described)
     assert in_files.fingerprint == in_memory.fingerprint

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar, Unpack, cast
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, check_known, did_you_mean, listed
-from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
+from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, blocks, parts_of, rank_triples, rows_between
 from kg_retrievers.graph.attributes import SOURCE, no_fact_left
 from kg_retrievers.graph.building import Pairs, Reading, attribute_columns
 from kg_retrievers.graph.changes.merge import (
@@ -30,7 +30,7 @@ from kg_retrievers.graph.changes.merge import (
     new_ids,
     new_texts,
 )
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, roomy
 from kg_retrievers.graph.readers.rdf.parsing import FORMATS
 
 if TYPE_CHECKING:
@@ -105,26 +105,14 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
     descriptions = merge.describe(said)
     lost = _source_ids(graph, changes.get("removed_sources", ()))
     removal, removed = _removal(graph, changes.get("removed", ()))
-    given = (graph.edges.heads, graph.edges.relations, graph.edges.tails), removed, merge.edges()
-    triples, ranks = rank_triples([np.concatenate(columns) for columns in zip(*given, strict=True)])
-    size = len(triples.heads)
-    of_graph, of_removal, of_addition = np.split(ranks, np.cumsum([len(graph), len(removed[0])]))
-    _check_removed(graph, removal, ~mask(size, of_graph)[of_removal])
-    stays = ~mask(size, of_removal)[of_graph]
-    stays[_facts_from(graph, lost)] = False
-    kept = mask(size, of_graph[stays]) | mask(size, of_addition)
-    ids = new_ids(kept)
-    of_graph, of_addition = np.where(stays, ids[of_graph], -1), ids[of_addition]
-    origins = np.full(int(kept.sum()), -1)
-    origins[of_graph[stays]] = np.flatnonzero(stays)
-
-    facts = TripleColumns(*(column[kept] for column in triples))
-    counts = np.bincount(np.append(facts.heads, facts.tails), minlength=len(merge.entities))
-    kept_entities = merge.kept_entities(descriptions, counts)
+    facts, origins, of_addition, missing = _merged(merge, removed, _facts_from(graph, lost))
+    _check_removed(graph, removal, missing)
+    is_end = mask(len(merge.entities), facts.heads) | mask(len(merge.entities), facts.tails)
+    kept_entities = merge.kept_entities(descriptions, ~is_end)
     columns, text_relations, type_ids, names = _columns(
         merge, descriptions, facts, kept_entities, changes.get("relation_labels") or {}
     )
-    columns |= merge.attribute_columns((of_graph, of_addition), len(origins), lost, changes.get("source"))
+    columns |= merge.attribute_columns(origins, of_addition, lost, changes.get("source"))
     new = int((origins < 0).sum())
     changed = type(graph)(
         columns,
@@ -136,6 +124,47 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
         type_ids,
     )
     return GraphChange(changed, merge.entities.origins(kept_entities), names, origins)
+
+
+def _merged(merge: Merge, removed: Sequence[Array], is_lost: Array) -> tuple[TripleColumns, Array, Array, Array]:
+    """Remove and add facts, a range of heads at a time.
+
+    Args:
+        merge: The graph and its addition.
+        removed: Heads, relations and tails of the facts to remove, by the ids of the graph.
+        is_lost: Which other facts of the graph to remove: bool.
+
+    Returns:
+        The facts that stay, sorted, the id that each had in the graph, -1 if it is new, the id that each fact of the
+            addition gets, and which facts to remove are missing.
+    """
+    graph, added, count = merge.graph, merge.edges(), 0
+    most = len(graph) + len(merge.addition)
+    facts, origins = TripleColumns(*(roomy(most, np.int32) for _ in range(3))), roomy(most, np.int32)
+    of_addition, missing = np.empty(len(merge.addition), np.int64), np.empty(len(removed[0]), np.bool_)
+    starts = graph.adjacency.first_triples
+    starts = np.append(starts, np.full(len(merge.entities.new), starts[-1]))
+    for low, high in parts_of(starts):
+        own, gone, new = (
+            slice(starts[low], starts[high]),
+            *(rows_between(ids[0], low, high) for ids in (removed, added)),
+        )
+        given = graph.edges[own].T, [ids[gone] for ids in removed], [ids[new] for ids in added]
+        triples, ranks = rank_triples([np.concatenate(columns) for columns in zip(*given, strict=True)])
+        size = len(triples.heads)
+        of_graph, of_gone, of_new = np.split(ranks, np.cumsum([own.stop - own.start, len(gone)]))
+        missing[gone] = ~mask(size, of_graph)[of_gone]
+        stays = ~mask(size, of_gone)[of_graph] & ~is_lost[own]
+        kept = mask(size, of_graph[stays]) | mask(size, of_new)
+        ids = count + new_ids(kept)
+        of_addition[new] = ids[of_new]
+        some = slice(count, count + int(kept.sum()))
+        for column, part in zip(facts, triples, strict=True):
+            column[some] = part[kept]
+        origins[some] = -1
+        origins[ids[of_graph[stays]]] = own.start + np.flatnonzero(stays)
+        count = some.stop
+    return TripleColumns(*(column[:count] for column in facts)), origins[:count], of_addition, missing
 
 
 def _columns(
@@ -152,13 +181,15 @@ def _columns(
     Args:
         merge: The graph and its addition.
         descriptions: The names of the entities of both.
-        facts: The facts that stay, sorted, by the ids of both.
+        facts: The facts that stay, sorted, by the ids of both. They get their new ids in place.
         kept_entities: Which entities stay: bool.
         relation_labels: New labels of relations.
     """
     ids, entities = new_ids(kept_entities), merge.entities.subset(kept_entities)
     kept_relations = mask(len(merge.relations), facts.relations)
-    facts = TripleColumns(ids[facts.heads], new_ids(kept_relations)[facts.relations], ids[facts.tails])
+    for column, new in zip(facts, (ids, new_ids(kept_relations), ids), strict=True):
+        for block in blocks(len(column)):
+            column[block] = new[column[block]]
     of_kept = (pairs.subset(kept_entities[pairs.owners]) for pairs in descriptions[1:])
     aliases, types = (pairs._replace(owners=ids[pairs.owners]) for pairs in of_kept)
     columns: dict[str, Array] = Adjacency.of_triples(facts, len(entities)).columns() | entities.columns("entities")

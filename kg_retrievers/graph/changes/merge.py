@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.graph.adjacency import blocks
 from kg_retrievers.graph.attributes import SOURCE, attribute_set, read_attribute_set
 from kg_retrievers.graph.building import (
     NO_ATTRIBUTES,
@@ -188,7 +189,8 @@ class JoinedTable:
 def mask(size: int, ids: Array | list[int]) -> Array:
     """Return which of so many items are among some: bool."""
     found = np.zeros(size, np.bool_)
-    found[ids] = True
+    for block in blocks(len(ids)):
+        found[ids[block]] = True
     return found
 
 
@@ -305,15 +307,14 @@ class Merge:
         words = ((id, local_words(expand(addition.entities[id]))) for id in entities.tolist())
         return [id for id, local in words if addition.names[addition.labels[id]] == local]
 
-    def kept_entities(self, descriptions: Descriptions, counts: Array) -> Array:
+    def kept_entities(self, descriptions: Descriptions, lonely: Array) -> Array:
         """Return which entities stay: bool. One that loses its last triple stays if something describes it.
 
         Args:
             descriptions: The names of entities.
-            counts: How many triples each entity has after the change.
+            lonely: Which entities have no triple after the change: bool. It is changed.
         """
         graph = self.graph
-        lonely = counts == 0
         lonely[: len(graph.entities)] &= np.diff(graph.adjacency.indptr) > 0  # it was not before
         lonely[self.entities.ids] = False
         for pairs in (descriptions.aliases, descriptions.types):
@@ -450,19 +451,21 @@ class Merge:
     # --- attributes and datatypes -------------------------------------------------------------------------------------
 
     def attribute_columns(
-        self, ids: tuple[Array, Array], size: int, removed: Array, source: str | None
+        self, origins: Array, of_addition: Array, removed: Array, source: str | None
     ) -> dict[str, Array]:
         """Return the attributes of each triple, or nothing if no triple has any.
 
         Args:
-            ids: The id in the result of each triple of the graph, -1 if it is gone, and the id of each triple of the
-                addition.
-            size: How many triples there are.
+            origins: The id that each triple had in the graph, -1 if it is new.
+            of_addition: The id that each triple of the addition gets.
             removed: The ids of the sets of attributes that are left out.
             source: The origin of the whole addition.
         """
-        of_graph, of_addition = ids
         given = _sets(self.addition)
+        if not (source or len(given) or len(_sets(self.graph))):
+            return {}
+        size, of_graph, kept = len(origins), np.full(len(self.graph), -1), np.flatnonzero(origins >= 0)
+        of_graph[origins[kept]] = kept
         table = JoinedTable.of(_sets(self.graph), [self._renamed_source(text) for text in given], {})
         texts, old, new = [*table.old, *table.new], attribute_pairs(self.graph), attribute_pairs(self.addition)
         stays = (of_graph[old.owners] >= 0) & ~np.isin(old.values, removed)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_count
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, starts_of
 
 #: The values of columns of up to so many bytes are checked when they are opened. A pass takes 5 ms for the longest.
 BOUNDED = 1 << 25
@@ -120,9 +120,8 @@ def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
     entities, count = sizes["entities"], sizes["triples"]
     check_starts("adjacency.indptr", adjacency.indptr, entities, 2 * count)
     check_starts("adjacency.first_triples", adjacency.first_triples, entities, count)
-    labels = label_count(sizes["relations"])
     check_ids("adjacency.neighbors", adjacency.neighbors, entities, count=2 * count)
-    check_ids("adjacency.labels", adjacency.labels, labels, count=2 * count)
+    check_ids("adjacency.labels", adjacency.labels, label_count(sizes["relations"]), count=2 * count)
     check_ids("adjacency.backward_triples", adjacency.backward_triples, count, count=count)
     if not _is_bounded(adjacency.indptr):
         return
@@ -131,9 +130,11 @@ def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
     if (backward < 0).any():
         raise ValueError("adjacency.first_triples counts more triples than an entity has entries")
     if _is_bounded(adjacency.labels):
-        halves = np.repeat(np.arange(2 * entities), np.stack([forward, backward], axis=1).ravel())
-        is_turned = is_backward(adjacency.labels) != (halves % 2 == 1)
-        if is_turned.any() or (np.diff(halves * labels + adjacency.labels) < 0).any():
+        halves = np.stack([forward, backward], axis=1).ravel()
+        is_turned = is_backward(adjacency.labels) != np.repeat(np.arange(2 * entities) % 2 == 1, halves)
+        descends, begins = adjacency.labels[1:] < adjacency.labels[:-1], np.zeros(2 * count + 1, np.bool_)
+        begins[starts_of(halves)] = True
+        if is_turned.any() or (descends & ~begins[1:-1]).any():
             raise ValueError("adjacency.labels does not ascend in each half of a row, forward before backward")
 
 
