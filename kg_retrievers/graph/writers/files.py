@@ -16,7 +16,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import replace_file
 from kg_retrievers.graph.writers.content import GraphContent
 from kg_retrievers.graph.writers.rdf import rdf_losses, write_rdf
-from kg_retrievers.graph.writers.tables import entity_columns, fact_columns, write_table
+from kg_retrievers.graph.writers.tables import entity_rows, fact_rows, write_table
 from kg_retrievers.graph.writers.texts import description_lines, graphml_lines, json_lines, node_link_lines
 
 #: The formats that `KnowledgeGraph.write` knows.
@@ -58,7 +58,7 @@ def write_graph(
         _check_loss(content, layout, beside)
     with _open(path) as file:
         if layout in _TABLES:
-            write_table(fact_columns(content, by_id=beside == "jsonl"), file, layout)
+            write_table(fact_rows(content, by_id=beside == "jsonl"), file, layout)
         elif layout in _FULLEST:
             file.writelines(line.encode() for line in _FULLEST[layout][1](content))
         else:
@@ -68,7 +68,7 @@ def write_graph(
                 if beside == "jsonl":
                     file_beside.writelines(line.encode() for line in description_lines(content, all=True))
                 else:
-                    write_table(entity_columns(content), file_beside, str(beside))
+                    write_table(entity_rows(content), file_beside, str(beside))
 
 
 def _layout(path: str | Path, format: WriteFormat | None) -> WriteFormat:
@@ -130,11 +130,12 @@ def _losses_of_table(content: GraphContent, beside: WriteFormat | None) -> dict[
     trimmed = sum(text != text.strip() or "\0" in text for text in content.texts())  # readers change or refuse them
     lost = {_TRIMMED: trimmed}
     if beside is None:
-        entities = [*content.entities()]
-        lost["labels"] = sum(entity.label != entity.key for entity in entities)
-        lost["aliases"] = sum(len(entity.aliases) for entity in entities)
-        lost["types"] = sum(len(entity.types) for entity in entities)
-        lost["datatypes"] = sum(entity.datatype is not None for entity in entities)
+        lost |= dict.fromkeys(("labels", "aliases", "types", "datatypes"), 0)
+        for entity in content.entities():
+            lost["labels"] += entity.label != entity.key
+            lost["aliases"] += len(entity.aliases)
+            lost["types"] += len(entity.types)
+            lost["datatypes"] += entity.datatype is not None
         lost["entities without a fact"] = len(content.lonely())
     if beside != "jsonl":
         ids = zip(content.relation_ids, content.relations, strict=True)

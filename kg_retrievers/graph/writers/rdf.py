@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import chain, count
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from kg_retrievers.graph.attributes import SOURCE, AttributeValue
+import numpy as np
+
+from kg_retrievers.graph.attributes import SOURCE, AttributeValue, read_attribute_set
+from kg_retrievers.graph.building import NO_ATTRIBUTES
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.rdf.parsing import oxigraph
-from kg_retrievers.graph.writers.content import Entity, GraphContent
+from kg_retrievers.graph.writers.content import ROWS, Entity, GraphContent
 
 #: The formats that hold the sources of facts as named graphs. The others hold them as attributes.
 NAMED_GRAPHS = ("nq", "trig", "jsonld")
@@ -71,24 +75,21 @@ class _Statements:
             iri = self._iri(id)
             if name != self._prefixes.name_of(iri.value):
                 yield module.Quad(iri, self._label, module.Literal(name.removesuffix(f" ({id})")))
-        heads = set(content.edges[:, 0].tolist())
-        entities = [*content.entities()]
-        terms = [self._term(entity, number in heads) for number, entity in enumerate(entities)]
-        relations = [self._iri(id) for id in content.relation_ids]
-        rows, sets = content.statements()
-        told = [*map(self._in_graph, sets)]
-        reified = {(row, graph) for row, (graph, said) in zip(rows.tolist(), told, strict=True) if said}
-        keys = set(content.keys) if reified else ()
+        keys, relations = content.graph.entities, [self._iri(id) for id in content.relation_ids]
+        is_head = np.diff(content.graph.adjacency.first_triples) > 0
+        term = lru_cache(ROWS)(lambda id: self._term(content.entity(id), bool(is_head[id])))
         free = (name for name in map("fact{}".format, count()) if f"_:{name}" not in keys)
-        facts = zip(rows.tolist(), content.edges[rows].tolist(), told, strict=True)
-        for row, (head, relation, tail), (graph, said) in facts:
-            fact = module.Quad(terms[head], relations[relation], terms[tail], *map(self._node, graph))
-            yield fact
-            if (row, graph) in reified:
-                yield from self._reifier(fact, module.BlankNode(next(free)), said)
-        for entity, term in zip(entities, terms, strict=True):
-            if not isinstance(term, module.Literal):
-                yield from self._descriptions(entity, term)
+        for (head, relation, tail), one in zip(content.edges(), content.facts(), strict=True):
+            told = [self._in_graph(read_attribute_set(said)) for said in one.attributes or [NO_ATTRIBUTES]]
+            reified = [graph for graph, said in told if said]
+            for graph, said in told:
+                fact = module.Quad(term(head), relations[relation], term(tail), *map(self._node, graph))
+                yield fact
+                if graph in reified:
+                    yield from self._reifier(fact, module.BlankNode(next(free)), said)
+        for id, entity in enumerate(content.entities()):
+            if not isinstance(node := self._term(entity, bool(is_head[id])), module.Literal):
+                yield from self._descriptions(entity, node)
 
     def _in_graph(self, attributes: Mapping[str, AttributeValue]) -> tuple[tuple[str, ...], dict[str, AttributeValue]]:
         """Return the name of a graph and the other attributes.

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, BinaryIO, NamedTuple
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.attributes import SOURCE, attribute_cell
+from kg_retrievers.graph.attributes import SOURCE, attribute_cell, read_attribute_set
+from kg_retrievers.graph.building import NO_ATTRIBUTES
 from kg_retrievers.graph.readers.tables.delimited import has_tab_and_break
 from kg_retrievers.graph.readers.text_files import ATTRIBUTE_PREFIX, is_role
-from kg_retrievers.graph.writers.content import Entity, GraphContent
+from kg_retrievers.graph.writers.content import ROWS, Entity, GraphContent
 
-#: The columns of a table by their names.
-Columns = Mapping[str, Sequence[str | list[str] | None]]
+Cell = str | list[str] | None
+
+
+class Rows(NamedTuple):
+    """A table: the names of its columns, and its rows."""
+
+    names: list[str]
+    rows: Iterator[Sequence[Cell]]
+
 
 #: The characters that a cell in quotes begins with or holds, by the format.
 _TO_QUOTE = {"csv": re.compile('[",\r\n]'), "tsv": re.compile('^"|[\t\r\n]')}
@@ -24,7 +33,7 @@ _TO_QUOTE = {"csv": re.compile('[",\r\n]'), "tsv": re.compile('^"|[\t\r\n]')}
 _LISTS = ("aliases", "types")
 
 
-def fact_columns(content: GraphContent, *, by_id: bool) -> Columns:
+def fact_rows(content: GraphContent, *, by_id: bool) -> Rows:
     """Return head, relation and tail of the facts, and their attributes.
 
     Each set of attributes has a row.
@@ -35,59 +44,58 @@ def fact_columns(content: GraphContent, *, by_id: bool) -> Columns:
         content: The graph.
         by_id: Whether relations are written as the source wrote them.
     """
-    rows, sets = content.statements()
-    heads, relations, tails = content.edges[rows].T.tolist()
-    names = content.relation_ids if by_id else content.relations
-    columns: dict[str, Sequence[Any]] = {
-        "head": [content.keys[id] for id in heads],
-        "relation": [names[id] for id in relations],
-        "tail": [content.keys[id] for id in tails],
-    }
-    for name in content.attribute_names:
-        cells = [one.get(name) for one in sets]
-        columns[ATTRIBUTE_PREFIX + name if is_role(name) else name] = [
-            None if value is None else value if name == SOURCE and isinstance(value, str) else attribute_cell(value)
-            for value in cells
-        ]
-    return columns
+    names, read = content.attribute_names, lru_cache(read_attribute_set)
+
+    def rows() -> Iterator[list[Cell]]:
+        for fact in content.facts():
+            for said in map(read, fact.attributes or [NO_ATTRIBUTES]):
+                cells = (_attribute_cell(name, said.get(name)) for name in names)
+                yield [fact.head, fact.relation_id if by_id else fact.relation, fact.tail, *cells]
+
+    shown = [ATTRIBUTE_PREFIX + name if is_role(name) else name for name in names]
+    return Rows(["head", "relation", "tail", *shown], rows())
 
 
-def entity_columns(content: GraphContent) -> Columns:
+def _attribute_cell(name: str, value: Any) -> str | None:
+    is_plain = value is None or (name == SOURCE and isinstance(value, str))
+    return value if is_plain else attribute_cell(value)
+
+
+def entity_rows(content: GraphContent) -> Rows:
     """Return all that is known of the entities, with datatypes if some have one."""
-    entities = [*content.entities()]
-    names = ("entity", *Entity._fields[1:])
-    columns = {name: [entity[place] for entity in entities] for place, name in enumerate(names)}
-    if not any(columns["datatype"]):
-        del columns["datatype"]
-    return columns
+    names = ["entity", *Entity._fields[1:]]
+    if content.graph.datatype_names is None:
+        names.pop()
+    return Rows(names, ([*entity[: len(names)]] for entity in content.entities()))
 
 
-def write_table(columns: Columns, file: BinaryIO, format: str) -> None:
-    """Write columns as "csv", "tsv" or "parquet".
+def write_table(table: Rows, file: BinaryIO, format: str) -> None:
+    """Write rows as "csv", "tsv" or "parquet".
 
     Raises:
         InvalidArgumentError: If a text holds both a tab and a line break, and the format is TSV.
         MissingExtraError: If pyarrow is needed and not installed.
     """
     if format == "parquet":
-        _write_parquet(columns, file)
+        _write_parquet(table, file)
     else:
-        file.writelines(line.encode() for line in _lines(columns, format))
+        file.writelines(line.encode() for line in _lines(table, format))
 
 
-def _write_parquet(columns: Columns, file: BinaryIO) -> None:
+def _write_parquet(table: Rows, file: BinaryIO) -> None:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError as cause:
         raise MissingExtraError("Parquet", "arrow") from cause
     texts = pyarrow.string()
-    kinds = {name: pyarrow.list_(texts) if name in _LISTS else texts for name in columns}
-    arrays = {name: pyarrow.array(values, kinds[name]) for name, values in columns.items()}
-    parquet.write_table(pyarrow.table(arrays), file)
+    schema = pyarrow.schema([(name, pyarrow.list_(texts) if name in _LISTS else texts) for name in table.names])
+    with parquet.ParquetWriter(file, schema) as writer:
+        while some := [*islice(table.rows, ROWS)]:
+            writer.write_table(pyarrow.table([*zip(*some, strict=True)], schema=schema))
 
 
-def _lines(columns: Columns, format: str) -> Iterator[str]:
+def _lines(table: Rows, format: str) -> Iterator[str]:
     """Yield a header and a line for each row, quoted as in RFC 4180.
 
     Cells are quoted if needed. Lists are written in JSON.
@@ -96,7 +104,7 @@ def _lines(columns: Columns, format: str) -> Iterator[str]:
         InvalidArgumentError: If a text holds both a tab and a line break, and the format is TSV.
     """
     delimiter, to_quote = "," if format == "csv" else "\t", _TO_QUOTE[format]
-    for row in chain([list(columns)], zip(*columns.values(), strict=True)):
+    for row in chain([table.names], table.rows):
         cells = [*map(_text, row)]
         if format == "tsv" and (bad := next(filter(has_tab_and_break, cells), None)):
             raise InvalidArgumentError(
@@ -107,5 +115,5 @@ def _lines(columns: Columns, format: str) -> Iterator[str]:
         yield delimiter.join(quoted) + "\n"
 
 
-def _text(cell: str | list[str] | None) -> str:
+def _text(cell: Cell) -> str:
     return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) if cell else ""
