@@ -12,6 +12,7 @@ from benchmarks.synthetic_graph import SIZES
 ROWS = (
     ("load TSV, CPU s", "load-tsv", "cpu_s"),
     ("load TSV, peak MB", "load-tsv", "peak_mb"),
+    ("load TSV, private MB", "load-tsv", "private_mb"),
     ("load N-Triples, CPU s", "load-nt", "cpu_s"),
     ("load N-Triples, peak MB", "load-nt", "peak_mb"),
     ("graph on disk, bytes a triple", "load-tsv", "bytes_per_triple"),

@@ -37,9 +37,12 @@ UNPACKED_FLOOR = 128 << 20
 #: How many times its own size a packed file becomes, and a table in columns, for an estimate.
 UNPACKED = 8
 
-#: Bytes of memory and of the saved graph, and CPU minutes, for each byte of text. TSV of 43 and of 130 million facts
-#: takes 1.0 bytes of memory, and other text at most 1.4 (a million facts of `benchmarks/synthetic_graph.py`).
+#: Bytes of memory and of the saved graph, and CPU minutes, for each byte of text. TSV of 43 million facts takes 1.1
+#: bytes of memory, and other text at most 1.4 (a million facts of `benchmarks/synthetic_graph.py`).
 MEMORY, SAVED, MINUTES = 1.2, 0.45, 1e-9
+
+#: From so many bytes on, a table takes only so much of `MEMORY`, since most of it is in temporary files.
+LARGE, OF_LARGE = 3 << 30, 0.4
 
 #: The least memory, in bytes, of needs that are shown before a file is read.
 TOLD = 500_000_000
@@ -320,7 +323,9 @@ def needs_of(paths: Iterable[Path]) -> Needs:
     """Estimate the costs of reading files before any is read."""
     sizes = [(path.stat().st_size, path) for path in paths if path.is_file()]
     size = sum(size * (UNPACKED if path.suffix in _COLUMNS or packing_of(path) else 1) for size, path in sizes)
-    return Needs(int(size * MEMORY), int(size * SAVED), round(size * MINUTES))
+    is_table = all(plain_name(path).endswith((".tsv", ".csv")) for _, path in sizes)
+    held = min(size, LARGE) + OF_LARGE * max(size - LARGE, 0) if is_table else size
+    return Needs(int(held * MEMORY), int(size * SAVED), round(size * MINUTES))
 
 
 def check_needs(paths: Sequence[Path], limits: Limits) -> None:
