@@ -31,7 +31,6 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
-from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.carried_out import READERS, carried_out
 from kg_retrievers.questions.choosing import (
     MOST_LINES,
@@ -48,7 +47,7 @@ from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExam
 from kg_retrievers.questions.left_out import left_out
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
-from kg_retrievers.questions.reading import PatternWalk, Reading, walks_of
+from kg_retrievers.questions.reading import PatternWalk, Reading, type_nouns, walks_of
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.questions.zero_shot.sentence_encoder import EmbeddingsEncoder
 
@@ -392,7 +391,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if by_form is not None:
             return Reading(by_form)
         try:
-            zero_shot: Reading = yield Call(self.zero_shot.read, asked)
+            zero_shot: Reading = yield Call(self._by_words, asked)
         except EntityLinkingError:
             if example is None:
                 raise
@@ -418,12 +417,20 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     def _by_form(self, input: Mapping[str, Any]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another one, or if walks are wanted."""
         pattern = None if "walks" in input else self.forms.read(input["question"], input["entities"])
-        if pattern is None:
-            return None
-        schema = self.zero_shot.words_to_spell
-        unread = left_out(input["question"], input["entities"], pattern, schema, token_table())
-        less = replace(pattern, confidence=(pattern.confidence or 0.0) * LEFT_OUT, unplaced=tuple(unread))
-        return less if unread else pattern
+        return None if pattern is None else self._doubted(input, pattern, True)
+
+    def _by_words(self, input: Mapping[str, Any]) -> Reading:
+        """Return the reading by the words of a question."""
+        reading = self.zero_shot.read(input)
+        return replace(reading, pattern=self._doubted(input, reading.pattern, False))
+
+    def _doubted(self, input: Mapping[str, Any], pattern: Pattern, by_form: bool) -> Pattern:
+        """Return a pattern with less confidence if it leaves out words that limit what is asked for."""
+        nouns, schema = type_nouns(self.zero_shot.index), self.zero_shot.words_to_spell
+        unread = left_out(input["question"], input["entities"], pattern, nouns, schema, by_form=by_form)
+        less = (pattern.confidence or 0.0) * LEFT_OUT
+        unplaced = dict.fromkeys([*pattern.unplaced, *unread])
+        return replace(pattern, confidence=less, unplaced=tuple(unplaced)) if unread else pattern
 
     def _nearest(self, input: Mapping[str, Any]) -> FilledExample | None:
         """Return the nearest example; None if the question has too few entities for any."""

@@ -33,6 +33,7 @@ def retriever() -> SimGRAGRetriever:
         ("Which bridges opened after 1900 in Berlin?", "berlin"),
         ("Which river has the most bridges in Berlin?", "berlin"),
         ("Which is the tallest bridge with an airport?", "airport"),
+        ("Which wooden bridges cross the Ebbe?", "wooden"),
     ],
 )
 def test_a_limit_that_the_graph_lacks_is_no_sure_answer(retriever: SimGRAGRetriever, question: str, word: str) -> None:
@@ -47,6 +48,8 @@ def test_a_limit_that_the_graph_lacks_is_no_sure_answer(retriever: SimGRAGRetrie
         ("What is the tallest bridge?", ["Quinlan Bridge"]),
         ("Which two bridges are the tallest?", ["Quinlan Bridge", "Kestrel Bridge"]),
         ("Which bridges opened after May 1900?", ["Kestrel Bridge", "Quinlan Bridge"]),
+        ("Which bridges cross the Ebbe?", ["Kestrel Bridge", "Quinlan Bridge"]),
+        ("Top 2 bridges by height", ["Quinlan Bridge", "Kestrel Bridge"]),
         ("Which Japanese river has the most bridges?", ["Ebbe"]),
     ],
 )
