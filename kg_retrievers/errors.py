@@ -247,7 +247,7 @@ def check_known(
 
 
 class _GuidedClass(type):
-    guide: str
+    guide: str = ""
 
     if not TYPE_CHECKING:  # so that mypy finds such names
 
@@ -262,7 +262,7 @@ class Guided(metaclass=_GuidedClass):
         guide: Sentences on what there is.
     """
 
-    guide: ClassVar[str]
+    guide: ClassVar[str] = ""
 
     if not TYPE_CHECKING:
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, count, filterfalse, product
 from tempfile import TemporaryFile, gettempdir
@@ -20,6 +20,7 @@ from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph.adjacency import BLOCK, Adjacency, TripleColumns, blocks, rank_triples, sort_triples
 from kg_retrievers.graph.attributes import SOURCE, attribute_set
 from kg_retrievers.graph.columns import MAPPED, Array, StringTable, distinct, offset_type, starts_of
+from kg_retrievers.graph.types import Triple
 
 
 @dataclass
@@ -340,6 +341,12 @@ class GraphBuilder:
             self.datatypes[key] = min(before, datatype)
 
     # --- out --------------------------------------------------------------------------------------------------------
+
+    def triples(self) -> Iterator[Triple]:
+        """Yield the triples in their order, repeated ones included, if none were moved to files."""
+        entities, relations = [*self._entities], [*self._relations]
+        for head, relation, tail in zip(self._heads, self._kinds, self._tails, strict=True):
+            yield Triple(entities[head], relations[relation], entities[tail])
 
     def columns(self) -> tuple[dict[str, Array], int]:
         """Return the columns of a graph, and the number of dropped repeated triples.

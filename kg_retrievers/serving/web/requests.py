@@ -72,7 +72,8 @@ def describe(error: Exception) -> dict[str, Any]:
         _LOGGER.error("request %s failed", number, exc_info=error)
         told = f"Ask again; the server's log has the cause under {number}."
         return {"error": _UNKNOWN, "next_step": told, "status": 500}
-    message, hint = as_data(error.message), as_data(error.hint_shell or NEXT_STEP)
+    is_command = "kg-retrievers " in error.hint_shell
+    message, hint = as_data(error.message), as_data(NEXT_STEP if is_command else error.hint_shell or NEXT_STEP)
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     status = error.status if isinstance(error, RequestError) else status
     return {"error": message[:LONGEST_REASON], "next_step": hint[:LONGEST_REASON], "status": status}
