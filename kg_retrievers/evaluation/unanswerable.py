@@ -12,7 +12,7 @@ from kg_retrievers.algorithms.relation_paths import path_ends
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, named_arguments
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
-from kg_retrievers.graph.adjacency import label_of, reversed_label
+from kg_retrievers.graph.adjacency import MAX_COUNT, label_of, reversed_label
 from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.questions.reading import walks_of
@@ -77,7 +77,7 @@ def unanswerable_questions(
         The questions, with `answerable=False`, no answers, and what they are for as `kind`.
 
     Raises:
-        InvalidArgumentError: If `number` is below 1, or fewer questions can be made.
+        InvalidArgumentError: If `number` is below 1 or above 2,147,483,647, or fewer questions can be made.
 
     Example:
         >>> from kg_retrievers.sample import load_graph, load_questions
@@ -86,7 +86,7 @@ def unanswerable_questions(
         ('absent entity', False, ())
     """
     check_questions(questions, "unanswerable_questions")
-    check_integer(number, "unanswerable_questions: number")
+    check_integer(number, "unanswerable_questions: number", 1, MAX_COUNT)
     check_integer(seed, "unanswerable_questions: seed", 0)
     random = Random(seed)
     sources = [source for question in questions if (source := _source(question, graph))]
