@@ -247,7 +247,7 @@ def check_known(
 
 
 class _GuidedClass(type):
-    guide: str = ""
+    guide: str
 
     if not TYPE_CHECKING:  # so that mypy finds such names
 

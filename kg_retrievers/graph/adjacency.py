@@ -103,7 +103,7 @@ def _sorted_once(columns: list[Array]) -> TripleColumns:
 
 
 def _starts(ids: Array, size: int, kind: type[np.signedinteger]) -> Array:
-    """Return where the rows of each id below a size start if they are sorted by id, and the last end."""
+    """Return the first row of each id below a size, in rows sorted by id, and the number of rows: shape (size + 1)."""
     starts = roomy(size + 1, kind)
     starts[:] = 0
     for block in blocks(len(ids)):

@@ -20,14 +20,16 @@ from kg_retrievers.questions.reading import TypeNouns
 from kg_retrievers.questions.words import WORDS
 from kg_retrievers.questions.zero_shot.steps import masked_text, read_word
 
-#: Words that are read by the form of a question, and words with a capital that are no names.
+#: Words that are read by the form of a question.
 _OF_FORMS = frozenset(chain(NUMBERS, ["top", "bottom", "best", "worst"], *map(words_of, chain(WORDS, texts_in(WORDS)))))
+
+#: Words with a capital that are no names.
 _OF_DATES = frozenset(name.lower() for name in (*month_name, *month_abbr, *day_name, *day_abbr))
 
 #: A word that is less near to the words of a pattern, as a cosine, is left out.
 NEAR = 0.2
 
-#: Words before what limits a thing, and words between.
+#: Words before a further place or part, and the articles between them and its noun.
 _LIMITING = frozenset(["in", "at", "from", "with", "without", "by", "on", "near", "have", "has", "had"])
 _BETWEEN = frozenset(["a", "an", "the", "any", "some", "no"])
 
@@ -53,6 +55,9 @@ def left_out(
         nouns: The nouns of the graph's types.
         schema: The words of the graph's relations and types.
         by_form: Whether the form of the question was read, and not only its words.
+
+    Returns:
+        The words, folded, in their order. They are none if the pattern leaves out nothing.
     """
     nodes, text, table = [*pattern.nodes, *pattern.alone], masked_text(question, slots), token_table()
     asked, unknown = words_of(text), [node for node in nodes if isinstance(node, Unknown)]

@@ -55,6 +55,10 @@ from kg_retrievers.questions.zero_shot.sentence_encoder import EmbeddingsEncoder
 #: right more often than the zero-shot pattern (98 and 95 %), beyond .3 less often (67 and 88 %).
 EXAMPLE_DISTANCE = 0.2
 
+#: The share of the confidence that stays if the pattern leaves out words of the question: less than the default
+#: threshold, so that the question is refused.
+LEFT_OUT = 0.45
+
 #: When a language model is asked: if nothing else is sure, always or never.
 AsksModel = Literal["unsure", "always", "never"]
 
@@ -439,10 +443,6 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             return next(self.examples.nearest(input))
         except EntityLinkingError:
             return None
-
-
-#: The share of the confidence that stays if the pattern leaves out words of the question. It is refused then.
-LEFT_OUT = 0.45
 
 
 def _own(reading: Reading | None, refusal: RefusalError | None) -> Reading:
