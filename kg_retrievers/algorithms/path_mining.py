@@ -18,7 +18,7 @@ from kg_retrievers.algorithms.relation_paths import (
     relation_path_ends,
 )
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 
 #: How many relation paths are tried on the first of similar questions, and how many of them on the others.
 PATHS_TRIED, PATHS_KEPT = 200, 10
@@ -192,7 +192,7 @@ def _common(some: Array, others: Array) -> Array:
 def _ends(adjacency: Adjacency, starts: Sequence[int], path: Sequence[int]) -> Array:
     may_return = not path_turns([[label] for label in path])
     ends = [path_ends(adjacency, start, path, may_return=may_return) for start in starts]
-    return np.unique(np.concatenate(ends)) if ends else np.empty(0, np.int64)
+    return distinct(np.concatenate(ends)) if ends else np.empty(0, np.int64)
 
 
 def _walks(adjacency: Adjacency, starts: Sequence[int], question: NamedQuestion, max_hops: int) -> list[_Joined]:

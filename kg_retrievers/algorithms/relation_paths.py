@@ -15,7 +15,7 @@ import numpy as np
 
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import is_backward, reversed_label
-from kg_retrievers.graph.columns import Array, entries_between
+from kg_retrievers.graph.columns import Array, distinct, entries_between
 from kg_retrievers.graph.pattern import turns
 
 
@@ -54,7 +54,7 @@ def path_ends(adjacency: Adjacency, start: int, path: Sequence[int], *, may_retu
     here = np.array([start], np.int64)
     for label in path:
         entries, _ = entries_between(*adjacency.ranges_with(here, label))
-        here = np.unique(adjacency.neighbors[entries])
+        here = distinct(adjacency.neighbors[entries])
         if not may_return:
             here = here[here != start]
     return here
@@ -134,7 +134,7 @@ def joining_relation_paths(
     found: list[tuple[int, ...]] = []
     for hop in range(1, max_hops + 1):
         entries, came = entries_between(np.searchsorted(before, here), np.searchsorted(before, here, "right"))
-        joined = np.unique(path_of[came] * kinds + last[entries])
+        joined = distinct(path_of[came] * kinds + last[entries])
         found += [(*paths[key // kinds], key % kinds) for key in joined.tolist()]
         firsts, lasts = indptr[here], indptr[here + 1]
         if hop == max_hops or (lasts - firsts).sum() > max_entries:
@@ -142,7 +142,7 @@ def joining_relation_paths(
         entries, came = entries_between(firsts, lasts)
         keys, further = np.unique(path_of[came] * kinds + adjacency.labels[entries], return_inverse=True)
         paths = [(*paths[key // kinds], key % kinds) for key in keys.tolist()]
-        path_of, here = np.divmod(np.unique(further * size + adjacency.neighbors[entries]), size)
+        path_of, here = np.divmod(distinct(further * size + adjacency.neighbors[entries]), size)
     return found
 
 
@@ -179,7 +179,7 @@ def relation_path_ends(
         if max_entries is not None and (lasts - firsts).sum() > max_entries:
             continue
         entries, _ = entries_between(firsts, lasts)
-        keys = np.unique(adjacency.labels[entries].astype(np.int64) * size + adjacency.neighbors[entries])
+        keys = distinct(adjacency.labels[entries].astype(np.int64) * size + adjacency.neighbors[entries])
         labels, ends = np.divmod(keys[keys % size != without], size)
         first_of_label = np.flatnonzero(np.diff(labels, prepend=-1))
         for label, there in zip(labels[first_of_label].tolist(), np.split(ends, first_of_label[1:]), strict=False):

@@ -12,7 +12,7 @@ from kg_retrievers.datasets import check_length
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.cache import LocalLock, Recent
-from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.columns import Array, StringTable, distinct
 from kg_retrievers.graph.validation import check_integer
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
@@ -231,7 +231,7 @@ class TripleVectors:
         if rows.all():  # nobody waits for a model that makes others
             return self._vectors, rows - 1
         with self._lock:
-            new = np.unique(ids[self._rows[ids] == 0])
+            new = distinct(ids[self._rows[ids] == 0])
             if (needed := self._count + len(new)) > len(self._vectors):  # make room for as many again
                 larger = np.empty((min(len(self._graph), 2 * needed), self._dimension), np.float32)
                 larger[: self._count] = self._vectors[: self._count]

@@ -18,7 +18,7 @@ from kg_retrievers.errors import LowConfidenceError, did_you_mean, listed
 from kg_retrievers.graph import KnowledgeGraph, Pattern
 from kg_retrievers.graph.attributes import AttributeValue
 from kg_retrievers.graph.building import NONE, GraphBuilder, TextIds
-from kg_retrievers.graph.columns import Array, entries_between
+from kg_retrievers.graph.columns import Array, distinct, entries_between
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.pattern import FactAttribute
 from kg_retrievers.graph.values import Value, holds, read_value
@@ -61,7 +61,7 @@ class NamedIds:
     def __init__(self, values: ValueIds, ids: Array) -> None:
         """Put them in order."""
         self._graph, self._texts = values.graph, values.texts
-        found = np.unique(ids)
+        found = distinct(ids.ravel())
         count = int(np.searchsorted(found, len(self._graph.entities)))
         by_text = sorted(found[count:].tolist(), key=lambda id: self._texts[id - len(self._graph.entities)])
         self.ids, self.has_values = np.array([*found[:count], *by_text], np.int64), bool(by_text)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from kg_retrievers.graph.adjacency import label_count, label_of, relation_of
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.methods.g_retriever.solver import SteinerTree, solve_pcst
 
 #: The published code's constant `c`: by which share at least the prize falls from one rank to the next, and the cost of
@@ -109,7 +109,7 @@ def walk_triples(
         >>> walk_triples(*line, np.array([0]), np.ones(1), hops=2, entities=3).tolist()
         [1.0, 0.5]
     """
-    m, seeds = len(heads), np.unique(seeds)
+    m, seeds = len(heads), distinct(seeds)
     # Every triple twice: [0, m) from head to tail, [m, 2m) back.
     here, there = np.concatenate([heads, tails]), np.concatenate([tails, heads])
     labels = np.concatenate([label_of(relations, False), label_of(relations, True)]).astype(np.int64)
@@ -176,5 +176,5 @@ def solve_prizes(
     )
     first = np.searchsorted(found.nodes, n)
     edges = np.concatenate([plain[found.edges[found.edges < len(plain)]], virtual[found.nodes[first:] - n]])
-    nodes = np.unique(np.concatenate([found.nodes[:first], heads[edges], tails[edges]]))
+    nodes = distinct(np.concatenate([found.nodes[:first], heads[edges], tails[edges]]))
     return SteinerTree(nodes, np.sort(edges))

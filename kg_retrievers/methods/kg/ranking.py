@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 
 #: The part that found a fact: a reading, a trained method, the search around the question's entities, or the search by
 #: text anywhere in the graph.
@@ -82,7 +82,7 @@ def gather(found: Sequence[FoundFacts]) -> Candidates:
         >>> candidates.ids.tolist(), candidates.parts.tolist()
         ([3, 7], [1, 0])
     """
-    ids = np.unique(np.concatenate([np.empty(0, np.int64), *(one.ids for one in found)]))
+    ids = distinct(np.concatenate([np.empty(0, np.int64), *(one.ids for one in found)]))
     columns = {name: np.zeros(len(ids)) for name in FEATURES}
     parts = np.full(len(ids), len(found))
     for number, one in enumerate(found):

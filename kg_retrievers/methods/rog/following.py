@@ -11,7 +11,7 @@ from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_t
 from kg_retrievers.core.path_evidence import ScoredPath
 from kg_retrievers.graph import KnowledgeGraph, Path
 from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.pattern import decide
 
 #: The most walks at every hop. `max_paths` of them are shown.
@@ -139,6 +139,6 @@ def common_ends(walked: Sequence[Walked], named: Sequence[Sequence[int]]) -> Arr
     """Return the entities to which walks from every name of the question lead."""
     common: Array | None = None
     for group in named if walked else ():
-        ends = np.unique(np.concatenate([one.ends[np.isin(one.starts, group)] for one in walked]))
+        ends = distinct(np.concatenate([one.ends[np.isin(one.starts, group)] for one in walked]))
         common = ends if common is None else np.intersect1d(common, ends, assume_unique=True)
     return np.empty(0, np.int64) if common is None else common

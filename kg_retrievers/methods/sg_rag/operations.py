@@ -12,7 +12,7 @@ import numpy as np
 from kg_retrievers.database.values import EntityNode, Rows, triples_in
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleIndexError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Pattern, Triple, Unknown
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.questions.around import evidence_around
@@ -175,7 +175,7 @@ def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery,
     if operation.kind == "share":
         query, target = one.query["whole"], str(one.pattern.target)
         is_plain = "attributed" not in query
-        whole = _all_of(query, run, index.graph) if is_plain else np.unique(bound([query], [target]).rows[:, 0])
+        whole = _all_of(query, run, index.graph) if is_plain else distinct(bound([query], [target]).rows[:, 0])
     result = result_with_values(one.pattern, np.unique(one.rows[:, :wanted], axis=0), values, whole)
     if result.value is None and not result.answers:
         return None

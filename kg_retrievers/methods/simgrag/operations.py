@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_retrievers.errors import Hints, SearchBudgetError
 from kg_retrievers.graph import Pattern, Term
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match
 from kg_retrievers.questions.fact_attributes import ValueIds, compared_with_values, result_with_values
@@ -192,5 +192,5 @@ def typed_by_matches(part: Pattern, find: FindMatches, advice: Hints) -> dict[Te
     found = dict[Term, Array]()
     for at, node in enumerate(part.nodes):
         if node.type is not None and matches:
-            found[node] = np.unique(np.concatenate([match.entities[at] for match in matches]))
+            found[node] = distinct(np.concatenate([match.entities[at] for match in matches]))
     return found

@@ -224,7 +224,7 @@ class ShapeDrawer:
         labels = self._graph.adjacency.labels[row]
         if there is not None:
             labels = labels[self._graph.adjacency.neighbors[row] == there]
-        labels = np.unique(labels)
+        labels = distinct(labels)
         found: list[int] = labels[self._is_telling[relation_of(labels)]].tolist()
         return found
 

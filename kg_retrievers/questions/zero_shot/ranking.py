@@ -230,7 +230,7 @@ def rank_walks(
     nothing = 0.0
     for hop in range(max_hops):
         options = [around.onward(prefix.labels) for prefix in prefixes]
-        offered = np.unique(np.concatenate(options))
+        offered = distinct(np.concatenate(options))
         decisions = scorer.decide(question, states, hop, steps.take(offered))
         longer: list[tuple[Array, Array, Array]] = []
         for row, (prefix, labels) in enumerate(zip(prefixes, options, strict=True)):
@@ -330,7 +330,7 @@ class Surroundings:
             revisits: Whether it may come to an entity where it starts.
         """
         if not labels:
-            return np.unique(self.starts)
+            return distinct(self.starts)
         key = revisits, labels
         if key not in self._ends:
             ends = self._step(self.ends(labels[:-1], revisits=revisits), labels[-1])
@@ -486,7 +486,7 @@ def _stop_logs(scorer: RelationScorer, question: Encoded, states: Prefixes, step
     """Return the logarithms of how likely walks of one step end there, rather than go on as from most of their ends."""
     label, other = steps.beside
     onward = [np.unique(other[label == reversed_label(step)]) for step in labels.tolist()]
-    offered = np.unique(np.concatenate(onward))
+    offered = distinct(np.concatenate(onward))
     decisions = scorer.decide(question, states, 1, steps.states.take(offered))
     columns = [np.searchsorted(offered, of_step) for of_step in onward]
     return np.array([log_shares(decisions, row, of_row, 1)[-2] for row, of_row in enumerate(columns)])

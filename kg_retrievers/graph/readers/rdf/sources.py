@@ -15,7 +15,7 @@ import numpy as np
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.rdf.annotations import RANK, WIKIBASE, attribute_value, facts_of
@@ -309,7 +309,7 @@ class RdfColumns:
         is_entity = self.ids != NONE
         self.blank_types = int((ranks[kinds] == NONE).sum())
         wanted = is_entity[things] & (ranks[kinds] != NONE)
-        pairs = np.unique(things[wanted].astype(np.int64) * len(names) + ranks[kinds[wanted]])
+        pairs = distinct(things[wanted].astype(np.int64) * len(names) + ranks[kinds[wanted]])
         found, in_order = self._builder.types, sorted(names)
         for thing, rank in zip((pairs // len(names)).tolist(), (pairs % len(names)).tolist(), strict=True):
             key = self.keys[self.ids[thing]]
