@@ -761,7 +761,9 @@ class FormReader:
         ]
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
-            ways += self._lacking_ways(tokens, group, {way.labels for way in ways})
+            logs = [NOUN_WEIGHT * near[to] + way.log for to, way in best_by_class(ways, self._classes).items()]
+            if max(logs, default=-np.inf) < NOUN_WEIGHT * near.max() - LACKING_COST:  # else it has what is counted
+                ways += self._lacking_ways(tokens, group, {way.labels for way in ways})
         ways = [way for way in ways if self.walks.leads_to_kind(tokens[group[0]], way.labels)] or ways
         ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
         ways = [
