@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kg_retrievers.graph.building import NONE
-from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.columns import Array, StringTable, distinct
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -139,4 +139,4 @@ class GraphContent:
 
 
 def _texts(table: StringTable, ids: Array) -> dict[int, str]:
-    return {id: table[id] for id in np.unique(ids).tolist()}
+    return {id: table[id] for id in distinct(ids.ravel()).tolist()}
