@@ -17,6 +17,9 @@ from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, recorded_embeddings
 
+#: From so many facts on, a new graph is saved before its names are embedded, so that a load that breaks off goes on.
+SAVED_FIRST = 1_000_000
+
 
 def index(
     graph: options.Graph,
@@ -57,6 +60,10 @@ def _save(source: Source, output: Path, triples: bool, cache: str | None, worker
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     replaced = is_saved(output)
     graph = sources.read_graph(source)
+    if not replaced and len(graph) >= SAVED_FIRST:
+        graph.save(output)
+        graph = kg_retrievers.KnowledgeGraph.open(output)
+        note(f"the graph is saved; if the rest breaks off, go on: kg-retrievers index {output} --output {output}")
     name = source.embeddings or STATIC
     embeddings = sources.embeddings_of(source.embeddings)
     with options.open_workers(workers_name) as workers:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from shell_mistakes import Run
 
+from kg_retrievers import GraphIndex
 from kg_retrievers.serving.loading import open_index
 
 FILES = {"films.csv": "Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\n"}
@@ -63,6 +64,23 @@ def test_an_interrupted_index_can_be_repeated(run: Run) -> None:
     assert run(*INDEX[:-1], "other.index")[0] == 0
     left, clean = (sorted(name.split("-")[0] for name in os.listdir(f"{name}.index")) for name in ("films", "other"))
     assert left == clean, "the vectors that were made are used, and nothing else is left"
+
+
+def test_a_large_graph_is_saved_before_it_is_indexed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken_off(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kg_retrievers.cli.index.SAVED_FIRST", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(GraphIndex, "build", broken_off)
+        code, _, err = run(*INDEX)
+    assert code == 130
+    go_on = "kg-retrievers index films.index --output films.index"
+    assert f"if the rest breaks off, go on: {go_on}\n" in err
+    assert run("ask", "films.index", "Who directed Her?")[2].strip().endswith(go_on)
+    os.remove("films.csv")
+    assert run(*go_on.split()[1:])[0] == 0
+    assert "Spike Jonze" in run("ask", "films.index", "Who directed Her?")[1]
 
 
 def test_triples_are_embedded(run: Run) -> None:

@@ -679,9 +679,12 @@ def _read(path: Path) -> bytes | None:
 
 def _nothing(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:
     place = folder if may_hold_save(folder) else "FOLDER"
-    return error(f"the folder holds no saved {name}.", folder, **_hints(place, "Save it there first."))
+    manifest = read_manifest(folder)
+    is_unindexed = name == "index" and manifest is not None and "graph" in manifest.parts
+    hints = _hints(place, "Save it there first.", folder if is_unindexed else "FILE")
+    return error(f"the folder holds no saved {name}.", folder, **hints)
 
 
-def _hints(folder: Path | str, on_python: str = "Save it again.") -> dict[str, Any]:
-    on_shell = f"To index a file: kg-retrievers index FILE --output {folder}"
+def _hints(folder: Path | str, on_python: str = "Save it again.", graph: Path | str = "FILE") -> dict[str, Any]:
+    on_shell = f"To index a graph: kg-retrievers index {graph} --output {folder}"
     return {"hint_python": on_python, "hint_shell": on_shell}
