@@ -137,7 +137,9 @@ def _confidence(document: Document) -> str:
 
 
 def _limit(*documents: Document) -> str:
-    return ", cut short by a limit: there may be more" if any(one.metadata["truncated"] for one in documents) else ""
+    cut = [one.metadata["details"] for one in documents if one.metadata["truncated"]]
+    limits = dict.fromkeys(details.get("limit", "a limit") for details in cut)
+    return f", cut short by {' and '.join(limits)}: there may be more" if cut else ""
 
 
 def grid(*rows: tuple[str, str | int]) -> RenderableType:

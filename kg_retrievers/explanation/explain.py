@@ -255,6 +255,7 @@ class Explanation:
         metadata, confidence = self.metadata, self.metadata["confidence"]
         sure = "" if confidence is None else f", confidence {shown_confidence(confidence)}"
         place = f"Document {metadata['rank']}, score {metadata['score']:.3f}{sure}"
+        limit = metadata["details"].get("limit", "A limit")
         lines = [
             *([f"Question: {one_line(self.question)}"] if self.question else []),
             f"Found by {metadata['retriever']}: {place}",
@@ -263,7 +264,7 @@ class Explanation:
             *_section("Read as", self.reading),
             *_section("Weighed", self.weighed),
             *_section("Facts", [fact.line for fact in self.facts]),
-            *(["A limit was reached: there may be more."] if metadata["truncated"] else []),
+            *([f"{limit} was reached: there may be more."] if metadata["truncated"] else []),
         ]
         return "\n".join([*lines, *(_section("Answers", self.answers) or ["It proposes no answers."])])
 

@@ -39,3 +39,12 @@ def test_ask_shows_where_facts_are_from(run: Run, index: str, options: list[str]
 def test_facts_without_sources_show_none(run: Run, index: str) -> None:
     _, out, _ = run("ask", index, "Who starred in Her?", "--method", "simgrag")
     assert "source" not in out
+
+
+def test_the_limit_that_cut_a_list_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "films.tsv").write_text("".join(f"Film {n}\tdirected by\tAnn Lee\n" for n in range(3)), "utf-8")
+    asked = ("ask", str(tmp_path / "films.tsv"), "Which films did Ann Lee direct?", "--method", "simgrag", "--explain")
+    _, out, _ = run(*asked, "--field", "max_bindings=2")
+    assert ", 2 triples, cut short by max_bindings=2 of simgrag: there may be more\n" in out
+    assert "max_bindings=2 of simgrag was reached: there may be more." in out
+    assert "there may be more" not in run(*asked)[1]

@@ -292,6 +292,10 @@ class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
         found, widened, query = self._nearest(pattern, k, question)
         ambiguous = ambiguous_names(self.index, pattern, query) if found else []
         evidence = [match_evidence(self.graph, pattern, match, ties=self.ties, ambiguous=ambiguous) for match in found]
+        for number, match in enumerate(found):
+            if match.truncated and max(map(len, match.entities)) == self.max_bindings:
+                limit = {"limit": f"max_bindings={self.max_bindings} of simgrag"}
+                evidence[number] = replace(evidence[number], details={**evidence[number].details, **limit})
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]
         best = [replace(one, confidence=pattern.confidence) for one in evidence if one.score == evidence[0].score]
         return best + evidence[len(best) :]
