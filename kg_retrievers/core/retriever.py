@@ -76,7 +76,7 @@ from kg_retrievers.graph.verbalize import as_data_lines, one_line
 from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.hints import RAISE_FACTS, REPHRASE, hints_for, unknown_names
-from kg_retrievers.index.names import words_of
+from kg_retrievers.index.names import FUNCTION_WORDS, words_of
 from kg_retrievers.index.question_keys import with_keys
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
@@ -609,12 +609,16 @@ class BaseKGRetriever(BaseRetriever):
             why.append(f"the graph has nothing called {_named(names)}")
             of_names = {folded(word) for name in names for word in name.split()}
             unplaced = [word for word in unplaced if word not in of_names]
-        if unplaced and not lacking:
-            why.append(f"no relation fits {_named(unplaced)}")
+        unplaced = [word for word in unplaced if folded(word) not in FUNCTION_WORDS]
+        known = {word[:4] for name in (*self.graph.relations, *self.graph.types) for word in words_of(readable(name))}
+        for is_known, said in ((False, "no relation fits"), (True, "the reading leaves out")):
+            if not lacking and (words := [word for word in unplaced if (folded(word)[:4] in known) == is_known]):
+                why.append(f"{said} {_named(words)}")
         lacked = {word.casefold() for word in unplaced}
         others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
         if others and not lacking:
-            why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
+            none_fits = bool(why) and why[-1].startswith("no relation")
+            why.append(f"the nearest {'are' if none_fits else 'relations are'} {_named(others)}")
         raise LowConfidenceError(
             f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
             f"{': ' if why else ''}{'; '.join(why)}.{meant}",

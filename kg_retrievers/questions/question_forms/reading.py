@@ -14,6 +14,7 @@ from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, spread
+from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.questions.question_forms.classes import MEMBERS, NOUN_WEIGHT, PEOPLE
 from kg_retrievers.questions.question_forms.forms import (
@@ -400,10 +401,18 @@ class Counting:
             others = [i for i, token in enumerate(negative) if i != at and token.slot]
             text = [token for i, token in enumerate(negative) if i not in others]
             place = at - sum(i < at for i in others)
-            ways = best_by_class(self._walks.from_entity(text, place), self._classes)
-            if not arms.add("absent entity", negative[at], ways.get(arms.group)):
+            found = [way for way in self._walks.from_entity(text, place) if self._passes_named(form, negative[at], way)]
+            if not arms.add("absent entity", negative[at], best_by_class(found, self._classes).get(arms.group)):
                 return False
         return True
+
+    def _passes_named(self, form: Form, entity: Token, way: Way) -> bool:
+        """Whether a walk passes things of each kind that a negation names, as bells in "towers with no bell by Ann"."""
+        words = [token.word for token in form.negative if token not in form.noun]
+        named = [kind_members(self._graph, kind) for *_, kind in self._walks.kinds.spans(words)]
+        ids = self._walks.ids_of(entity)
+        passed = [self._walks.reached(ids, way.labels[:steps]) for steps in range(1, len(way.labels))]
+        return all(members is None or any(np.isin(ends, members).any() for ends in passed) for members in named)
 
     def _is_one(self, tokens: Sequence[Token], group: int) -> bool:
         """Whether an entity among some words is of a class."""
@@ -493,6 +502,8 @@ class FormReader:
 
     def _exists(self, form: Form) -> Pattern:
         """Read whether something holds, or whether there is a thing of a class."""
+        if form.limits and (noun := self._other_things(form)):
+            return FormReader(self.walks.within(noun))._things(replace(form, noun=noun))
         try:
             return self._holds(form)
         except UnreadError:
@@ -500,6 +511,21 @@ class FormReader:
             if not words or self._classes.closeness(words) < SAME_NAME:
                 raise
             return self._things(form)
+
+    def _other_things(self, form: Form) -> tuple[Token, ...]:
+        """Return the noun for things whose values are limited, rather than those of the one entity that is named.
+
+        "Did Ann cast a bell after 1900?" asks for the date of a bell.
+        """
+        named = [token for token in form.clause if token.slot]
+        if len(named) != 1:
+            return ()
+        ids = self.walks.ids_of(*named)
+        for start, end, kind in self.walks.kinds.spans([token.word for token in form.clause]):
+            members = kind_members(self._graph, kind)
+            if members is not None and not np.isin(ids, members).any():
+                return form.clause[start:end]
+        return ()
 
     def _compared(self, form: Form) -> Pattern:
         """Read a comparison of two.
@@ -568,7 +594,7 @@ class FormReader:
             builder.confidence = OWNED
             return builder.pattern()
         way = self._value_of_entity(form, slots[0])
-        if way is None:
+        if way is None or (form.limits and self._names_else(form, way)):
             raise UnreadError
         builder.confidence = sureness([way])
         if form.limits:
@@ -578,6 +604,15 @@ class FormReader:
             builder.walk(entity.node, way.labels, truth)
             builder.conditions.append(Condition(truth.name, "=", True))
         return builder.pattern()
+
+    def _names_else(self, form: Form, way: Way) -> bool:
+        """Whether a clause has a noun that the value of its entity leaves out, as "Did Ann win a medal after 1990?"."""
+        words = [token.word for token in form.clause]
+        of_kinds = {at for start, end, _ in self.walks.kinds.spans(words) for at in range(start, end)}
+        first = next((at for at, word in enumerate(words) if word in ("a", "an", "any", "some")), len(words))
+        nouns = [at for at in range(first, len(words)) if form.clause[at].telling and at not in of_kinds]
+        said = " ".join(words[at] for at in nouns)
+        return bool(said) and self.walks.nearness(said, way.labels[-1]) < MAY_NAME
 
     def _owned(self, entity: Token, noun: str) -> int | None:
         """Return the adjacency label to what a noun names, if one alone has the name and things like an entity have it.

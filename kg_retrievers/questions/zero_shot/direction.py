@@ -109,6 +109,8 @@ def asked_end(text: str) -> Said | None:
     Example:
         >>> asked_end("who are the direct reports of [x]"), asked_end("who did [x] train"), asked_end("[x] 's boss")
         (Said(stem='report', acts=True), Said(stem='train', acts=False), Said(stem='boss', acts=True))
+        >>> asked_end("who was [x] apprenticed under"), asked_end("who was [x] trained under")
+        (Said(stem='apprentic', acts=False), Said(stem='train', acts=True))
     """
     words = re.findall(r"\[[xy]\]|'s\b|[\w-]+", _plain(text))
     if TOPIC not in words:
@@ -128,6 +130,8 @@ def asked_end(text: str) -> Said | None:
         return Said(stem, ("by" not in between or "of" in between) and words[place - 1 : place] != ["whose"])
     if words[place + 1 : place + 2] == ["of"] or words[-1] == "of":  # "what is it part of"
         return Said(stem, False)
+    if words[0] == "under" or words[-1] in ("under", "to"):  # "who was she apprenticed under"
+        return Said(stem, stem in _ABOVE)
     passive = not _BE.isdisjoint([*between, *words[max(at - 1, 0) : at]]) and not words[place].endswith("ing")
     has = "'s" in between or "have" in between or (between == ["as"] and is_plural(words[place]))
     return Said(stem, has or passive or words[-1] == "by")

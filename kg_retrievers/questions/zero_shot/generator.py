@@ -204,10 +204,13 @@ class Choice:
         is_noun = np.array([id(word) in nouns for word in words_to_cover(asked)] or [False], bool)
         return np.where(is_noun, self.ends_covered, self.covered)
 
-    @property
-    def measures(self) -> float:
-        """1 if the walks lead to numbers of the question's measure, -1 if to those of another, otherwise 0."""
-        at = WALK_FEATURES.index("measure")
+    def least(self, feature: str) -> float:
+        """Return the least value of a feature of the walks.
+
+        That of "measure" is 1 if they lead to numbers of the question's measure, -1 if to those of another, otherwise
+        0. That of "said" is -1 if one leads to the other end than the question says.
+        """
+        at = WALK_FEATURES.index(feature)
         return float(min(arm.features[walk, at] for arm, walk in self.pairs))
 
     def features(self) -> Array:
@@ -268,6 +271,9 @@ READINGS = 8
 
 #: How many relations are named as the nearest.
 NEAREST = 3
+
+#: The factor of the confidence if a walk leads to the other end than a question says, as from a boss to reports.
+OTHER_END = 0.5
 
 #: The factor of the confidence if "who" or "where" leads to a date or number.
 VALUE_FOR_THING = 0.5
@@ -610,11 +616,13 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         logit = choice.features() @ self._scorer.confidence_weights + self.trust
         confidence = float(1 / (1 + np.exp(-logit)))
         covered, nearest = choice.placed, self._nearest(choice.arms)
-        kind, measures = KINDS[self.steps.kinds[first.walks[choice.walks[0]][-1]]], choice.measures
+        kind, measures = KINDS[self.steps.kinds[first.walks[choice.walks[0]][-1]]], choice.least("measure")
         if kind and first.asked.kind == "":
             confidence *= VALUE_FOR_THING
         elif kind and not (covered >= COVERED).any() and measures <= 0 and (first.asked.kind != kind or measures < 0):
             confidence *= OTHER_VALUE
+        if choice.least("said") < 0:
+            confidence *= OTHER_END
         lacked, lacking = None, tuple[str, ...]()
         is_named = len(choice.arms) == 1 and first.is_named_lacked and any(word.telling for word in words)
         if first.lacked and is_named:
