@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Overwrite, RetryPolicy
 from typing_extensions import TypedDict
 
-from kg_retrievers.agents.nodes import STOPPED, BudgetedNode, State, Work, citation_problem, final
+from kg_retrievers.agents.nodes import STOPPED, BudgetedNode, State, citation_problem, final
 from kg_retrievers.agents.results import Answer, Fact, shorten
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput
 from kg_retrievers.agents.texts import text_of
@@ -140,11 +141,11 @@ def explore_agent(
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         ExploreState, input_schema=ExploreInput, output_schema=WorkflowOutput
     )
-    start: Any = _start(prompt)
-    check: Any = _check(toolkit.index)
+    start: Any = partial(_start, prompt)
+    check: Any = partial(_check, toolkit.index)
     graph.add_node("prepare", start)
-    asks: Any = BudgetedNode("model", _ask(bound), budget)
-    acts: Any = BudgetedNode("tools", _act(tools), budget)
+    asks: Any = BudgetedNode("model", partial(_ask, bound), budget)
+    acts: Any = BudgetedNode("tools", partial(_act, tools), budget)
     graph.add_node("model", asks, retry_policy=retry)
     graph.add_node("tools", acts)
     graph.add_node("check_citations", check)
@@ -162,34 +163,23 @@ def explore_agent(
     return graph.compile(checkpointer, name="ExploreAgent").with_config({"recursion_limit": steps})
 
 
-def _start(prompt: str) -> Any:
-    """Return the first node.
-
-    It checks the question and clears the state of an earlier one.
-    """
-
-    def start(state: State) -> dict[str, Any]:
-        question: Any = state.get("question")
-        check_question(question, "explore_agent")
-        cleared: dict[str, Any] = dict.fromkeys([*AnswerState.__annotations__, "documents", "found"])
-        messages = [SystemMessage(prompt), HumanMessage(question)]
-        fresh = {"messages": messages, "spending": Overwrite([]), "run": uuid4().hex, "attempts": 0, "citable": []}
-        return {**cleared, **fresh, "evidence": ""}
-
-    return start
+def _start(prompt: str, state: State) -> dict[str, Any]:
+    """Check the question, and clear the state of an earlier one."""
+    question: Any = state.get("question")
+    check_question(question, "explore_agent")
+    cleared: dict[str, Any] = dict.fromkeys([*AnswerState.__annotations__, "documents", "found"])
+    messages = [SystemMessage(prompt), HumanMessage(question)]
+    fresh = {"messages": messages, "spending": Overwrite([]), "run": uuid4().hex, "attempts": 0, "citable": []}
+    return {**cleared, **fresh, "evidence": ""}
 
 
-def _ask(model: Runnable[Any, Any]) -> Work:
-    """Return the node that asks the model and reports its last answer's faults."""
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        messages = list(state["messages"])
-        if "feedback" in state:
-            messages.append(HumanMessage(state["feedback"]))
-        reply = yield Call(model.with_config(callbacks=[counter]), messages)
-        return {"messages": [*messages, reply], "feedback": None}
-
-    return work
+def _ask(model: Runnable[Any, Any], state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+    """Ask the model, and report its last answer's faults."""
+    messages = list(state["messages"])
+    if "feedback" in state:
+        messages.append(HumanMessage(state["feedback"]))
+    reply = yield Call(model.with_config(callbacks=[counter]), messages)
+    return {"messages": [*messages, reply], "feedback": None}
 
 
 def _after_model(state: State) -> str:
@@ -198,40 +188,36 @@ def _after_model(state: State) -> str:
     return "tools" if calls and not state.get("stopped") else "check_citations"
 
 
-def _act(tools: Mapping[str, BaseTool]) -> Work:
-    """Return the node that runs the tools that the model calls, in order, and numbers their facts."""
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        last, replies = state["messages"][-1], list[ToolMessage]()
-        seen = _Facts(list(state["citable"]), state["evidence"].split("\n") if state["evidence"] else [])
-        update: dict[str, Any] = {}
-        for number, call in enumerate([*last.tool_calls, *last.invalid_tool_calls]):
-            name, id = str(call["name"]), call["id"] or f"call {number}"
-            said, status = "", "error"
-            if number >= MOST_CALLS:
-                said = f"only {MOST_CALLS} tools are called at once. Call the others again."
-            elif name not in tools:
-                said = no_such_tool(name, [*tools])
-            elif not isinstance(call["args"], dict):
-                said = as_data(f"{name}: the arguments are no JSON object: {shorten(str(call['args']), 200)}")
-            else:
-                given = {"name": name, "args": call["args"], "id": id, "type": "tool_call"}
-                try:
-                    message: ToolMessage = yield Call(tools[name].with_config(callbacks=[counter]), given)
-                except BudgetError as error:
-                    update["stopped"] = str(error)
-                    break
-                said, status = message.text, message.status
-                if message.artifact is not None:
-                    result = read_result(name, message.artifact)
-                    said = text_of(result, seen.mark)
-                    if isinstance(result, Answer) and result.refusal is None and result.citations:
-                        update["found"] = {"question": str(call["args"].get("question")), "answer": message.artifact}
-            replies.append(ToolMessage(said, tool_call_id=id, name=name, status=status))
-        kept = {"citable": seen.citable, "evidence": "\n".join(seen.lines)}
-        return {**update, **kept, "messages": [*state["messages"], *replies]}
-
-    return work
+def _act(tools: Mapping[str, BaseTool], state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+    """Run the tools that the model calls, in order, and number their facts."""
+    last, replies = state["messages"][-1], list[ToolMessage]()
+    seen = _Facts(list(state["citable"]), state["evidence"].split("\n") if state["evidence"] else [])
+    update: dict[str, Any] = {}
+    for number, call in enumerate([*last.tool_calls, *last.invalid_tool_calls]):
+        name, id = str(call["name"]), call["id"] or f"call {number}"
+        said, status = "", "error"
+        if number >= MOST_CALLS:
+            said = f"only {MOST_CALLS} tools are called at once. Call the others again."
+        elif name not in tools:
+            said = no_such_tool(name, [*tools])
+        elif not isinstance(call["args"], dict):
+            said = as_data(f"{name}: the arguments are no JSON object: {shorten(str(call['args']), 200)}")
+        else:
+            given = {"name": name, "args": call["args"], "id": id, "type": "tool_call"}
+            try:
+                message: ToolMessage = yield Call(tools[name].with_config(callbacks=[counter]), given)
+            except BudgetError as error:
+                update["stopped"] = str(error)
+                break
+            said, status = message.text, message.status
+            if message.artifact is not None:
+                result = read_result(name, message.artifact)
+                said = text_of(result, seen.mark)
+                if isinstance(result, Answer) and result.refusal is None and result.citations:
+                    update["found"] = {"question": str(call["args"].get("question")), "answer": message.artifact}
+        replies.append(ToolMessage(said, tool_call_id=id, name=name, status=status))
+    kept = {"citable": seen.citable, "evidence": "\n".join(seen.lines)}
+    return {**update, **kept, "messages": [*state["messages"], *replies]}
 
 
 class _Facts:
@@ -250,44 +236,40 @@ class _Facts:
         return f"[{self._numbers[fact.triple]}] "
 
 
-def _check(index: GraphIndex) -> Any:
-    """Return the last node, which takes the model's reply as the answer.
+def _check(index: GraphIndex, state: State) -> dict[str, Any]:
+    """Take the model's last reply as the answer.
 
     Citations of facts that nobody showed are left out.
     """
-
-    def check(state: State) -> dict[str, Any]:
-        shown = ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
-        asked = state.get("found") or {}
-        found = Answer.model_validate(asked["answer"]) if asked else None
-        documents = _documents(index, state["question"], shown, found)
-        nothing = no_answer({"question": state["question"], "documents": []})
-        last = state["messages"][-1]
-        reason = None
-        if state.get("stopped"):
-            checked: CitedAnswer = {**nothing, "answer": STOPPED}
-            if found is not None and asked["question"].strip() == state["question"].strip():
-                cited = [{"triple": one.triple} for one in found.citations]
-                draft = {"answer": found.answer, "answers": [one.label for one in found.answers], "citations": cited}
-                checked = check_answer(draft, shown, documents=documents)
-        else:
-            checked = _checked(last.text, shown, documents)
-            problem = citation_problem(checked, is_text=False)
-            if problem and state["attempts"] + 1 < ATTEMPTS:
-                wanted = f"cite by number, 1 to {len(shown.citable)}" if shown.citable else "call a tool first"
-                return {
-                    "feedback": f"Your answer cannot be taken: {problem}; {wanted}.",
-                    "attempts": state["attempts"] + 1,
-                }
-            if problem and not checked["citations"]:
-                reason = f"The answer of the model cannot be checked: {problem}."
-                rejected = checked["rejected_citations"]
-                checked = {**nothing, "explanation": reason, "rejected_citations": rejected}
-            elif not checked["answers"]:
-                reason = "The facts that the model read do not answer the question."
-        return final(state, reason=reason, **checked) | {"documents": documents, "retriever": "ExploreAgent"}
-
-    return check
+    shown = ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
+    asked = state.get("found") or {}
+    found = Answer.model_validate(asked["answer"]) if asked else None
+    documents = _documents(index, state["question"], shown, found)
+    nothing = no_answer({"question": state["question"], "documents": []})
+    last = state["messages"][-1]
+    reason = None
+    if state.get("stopped"):
+        checked: CitedAnswer = {**nothing, "answer": STOPPED}
+        if found is not None and asked["question"].strip() == state["question"].strip():
+            cited = [{"triple": one.triple} for one in found.citations]
+            draft = {"answer": found.answer, "answers": [one.label for one in found.answers], "citations": cited}
+            checked = check_answer(draft, shown, documents=documents)
+    else:
+        checked = _checked(last.text, shown, documents)
+        problem = citation_problem(checked, is_text=False)
+        if problem and state["attempts"] + 1 < ATTEMPTS:
+            wanted = f"cite by number, 1 to {len(shown.citable)}" if shown.citable else "call a tool first"
+            return {
+                "feedback": f"Your answer cannot be taken: {problem}; {wanted}.",
+                "attempts": state["attempts"] + 1,
+            }
+        if problem and not checked["citations"]:
+            reason = f"The answer of the model cannot be checked: {problem}."
+            rejected = checked["rejected_citations"]
+            checked = {**nothing, "explanation": reason, "rejected_citations": rejected}
+        elif not checked["answers"]:
+            reason = "The facts that the model read do not answer the question."
+    return final(state, reason=reason, **checked) | {"documents": documents, "retriever": "ExploreAgent"}
 
 
 def _checked(reply: str, shown: ShownEvidence, documents: list[Document]) -> CitedAnswer:

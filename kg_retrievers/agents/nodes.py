@@ -94,119 +94,99 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
         return {**update, "spending": [{**cost, "node": self.name, "run": state["run"]}]}
 
 
-def prepare(
-    retriever: BaseKGRetriever, keys: Sequence[str], optional: Sequence[str]
-) -> Callable[[State], dict[str, Any]]:
-    """Return the first node, which checks the inputs.
+def prepare(retriever: BaseKGRetriever, keys: Sequence[str], optional: Sequence[str], state: State) -> dict[str, Any]:
+    """Check the inputs.
 
     It clears the values that an earlier question left on the thread.
     """
-
-    def start(state: State) -> dict[str, Any]:
-        given = {key: state[key] for key in optional if state.get(key) is not None}
-        fresh = retriever.initial_state(state.get("question"), **given)  # type: ignore[arg-type]
-        cleared: dict[str, Any] = dict.fromkeys(keys)
-        return cleared | fresh | {"given": given, "spending": Overwrite([]), "run": uuid4().hex, "attempts": 0}
-
-    return start
+    given = {key: state[key] for key in optional if state.get(key) is not None}
+    fresh = retriever.initial_state(state.get("question"), **given)  # type: ignore[arg-type]
+    cleared: dict[str, Any] = dict.fromkeys(keys)
+    return cleared | fresh | {"given": given, "spending": Overwrite([]), "run": uuid4().hex, "attempts": 0}
 
 
-def understand(reader: FollowUpReader) -> Work:
-    """Return the node that rewrites a follow-up so that it stands alone.
+def understand(reader: FollowUpReader, state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+    """Rewrite a follow-up so that it stands alone.
 
-    It does not rewrite if the caller gives the entities.
+    It is not rewritten if the caller gives the entities.
     """
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        if "seed_entities" in state:
-            return {"asked_as": state["question"]}
-        given = {"question": state["question"], "turns": state.get("turns")}
-        try:
-            asked_as = yield Call(reader.with_config(callbacks=[counter]), given)
-        except RefusalError as error:
-            return {"reason": as_data(str(error)), "refusal": refusal_of(error)}
-        return {"asked_as": asked_as}
-
-    return work
+    if "seed_entities" in state:
+        return {"asked_as": state["question"]}
+    given = {"question": state["question"], "turns": state.get("turns")}
+    try:
+        asked_as = yield Call(reader.with_config(callbacks=[counter]), given)
+    except RefusalError as error:
+        return {"reason": as_data(str(error)), "refusal": refusal_of(error)}
+    return {"asked_as": asked_as}
 
 
-def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> Work:
-    """Return the node of a stage.
+def run_stage(
+    retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str], state: State, counter: CostCounter
+) -> Body[dict[str, Any]]:
+    """Run a stage.
 
     It is skipped if its outcome was supplied or the run has a reason to end.
     """
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        given = {key: state[key] for key in keys if key in state}
-        if "reason" in state or "stopped" in state or all(key in given for key in stage.writes):
-            return {}
-        try:
-            run = stage.run.with_config(callbacks=[counter])
-            update: dict[str, Any] = yield Call(run, given, stage.shown_as(type(retriever).__name__))
-        except RefusalError as error:
-            drop_model_advice(error, retriever)
-            return record_refusal(state, retriever, type(retriever).__name__, error)
-        update = stage.checked(update, type(retriever).__name__)
-        return update | {"retriever": type(retriever).__name__}
-
-    return work
+    given = {key: state[key] for key in keys if key in state}
+    if "reason" in state or "stopped" in state or all(key in given for key in stage.writes):
+        return {}
+    try:
+        run = stage.run.with_config(callbacks=[counter])
+        update: dict[str, Any] = yield Call(run, given, stage.shown_as(type(retriever).__name__))
+    except RefusalError as error:
+        drop_model_advice(error, retriever)
+        return record_refusal(state, retriever, type(retriever).__name__, error)
+    update = stage.checked(update, type(retriever).__name__)
+    return update | {"retriever": type(retriever).__name__}
 
 
-def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
-    """Return the node of a whole retriever: a fallback, or one of several."""
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        given, inputs = state.get("given") or {}, dict[str, Any](on_refusal="raise")
-        inputs |= {name: given[name] for name in ("k", "min_confidence") if name in given}
-        seeds = state.get("seed_entities", [])
-        known = retriever.index.part(PartRequest(tuple(seeds))).graph.entities
-        if held := [seed for seed in seeds if seed in known]:
-            inputs["seed_entities"] = held
-        bound = retriever.with_config(callbacks=[counter]).bind(**inputs)
-        try:
-            documents = yield Call(bound, state["question"])
-        except RefusalError as error:
-            return record_refusal(state, retriever, name, error)
-        if not documents and state.get("documents"):  # unsure evidence of an earlier one stays
-            return {}
-        return {
-            "documents": documents,
-            "answers": documents_answers(documents),
-            "retriever": name,
-            "reason": None,
-            "refusal": None,
-        }
-
-    return work
+def run_retriever(retriever: BaseKGRetriever, name: str, state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+    """Ask a whole retriever: a fallback, or one of several."""
+    given, inputs = state.get("given") or {}, dict[str, Any](on_refusal="raise")
+    inputs |= {name: given[name] for name in ("k", "min_confidence") if name in given}
+    seeds = state.get("seed_entities", [])
+    known = retriever.index.part(PartRequest(tuple(seeds))).graph.entities
+    if held := [seed for seed in seeds if seed in known]:
+        inputs["seed_entities"] = held
+    bound = retriever.with_config(callbacks=[counter]).bind(**inputs)
+    try:
+        documents = yield Call(bound, state["question"])
+    except RefusalError as error:
+        return record_refusal(state, retriever, name, error)
+    if not documents and state.get("documents"):  # unsure evidence of an earlier one stays
+        return {}
+    return {
+        "documents": documents,
+        "answers": documents_answers(documents),
+        "retriever": name,
+        "reason": None,
+        "refusal": None,
+    }
 
 
-def run_agent(agent: Runnable[Any, Any], name: str) -> Work:
-    """Return the node of an agent that is the last resort.
+def run_agent(agent: Runnable[Any, Any], name: str, state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+    """Ask an agent that is the last resort.
 
     Its answer goes to the check of citations as a draft.
     """
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        output = yield Call(agent.with_config(callbacks=[counter]), {"question": state["question"]})
-        documents = whole_documents(output.get("documents") or [], "build_workflow: the fallback")
-        if not documents or not output.get("answers"):
-            stopped = output.get("stopped")
-            text = output.get("reason") or stopped or output.get("answer") or NO_ANSWER
-            refused = record_refusal(state, agent, name, NoEvidenceError(text))
-            return refused | ({"stopped": stopped} if stopped else {})
-        shown = show_evidence(documents, "numbered")
-        return {
-            "documents": documents,
-            "evidence": shown.text,
-            "citable": shown.citable,
-            "draft": {key: output[key] for key in ("answer", "answers", "explanation", "citations")},
-            "attempts": ATTEMPTS,
-            "retriever": name,
-            "reason": None,
-            "refusal": None,
-        }
-
-    return work
+    output = yield Call(agent.with_config(callbacks=[counter]), {"question": state["question"]})
+    documents = whole_documents(output.get("documents") or [], "build_workflow: the fallback")
+    if not documents or not output.get("answers"):
+        stopped = output.get("stopped")
+        text = output.get("reason") or stopped or output.get("answer") or NO_ANSWER
+        refused = record_refusal(state, agent, name, NoEvidenceError(text))
+        return refused | ({"stopped": stopped} if stopped else {})
+    shown = show_evidence(documents, "numbered")
+    return {
+        "documents": documents,
+        "evidence": shown.text,
+        "citable": shown.citable,
+        "draft": {key: output[key] for key in ("answer", "answers", "explanation", "citations")},
+        "attempts": ATTEMPTS,
+        "retriever": name,
+        "reason": None,
+        "refusal": None,
+    }
 
 
 def record_refusal(state: State, retriever: object, name: str, error: RefusalError) -> dict[str, Any]:
@@ -229,41 +209,33 @@ def record_refusal(state: State, retriever: object, name: str, error: RefusalErr
     return update
 
 
-def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
-    """Return the node that writes the text for the answerer.
+def verbalize(show: Callable[..., ShownEvidence], state: State) -> dict[str, Any]:
+    """Write the text for the answerer.
 
     It also writes the triples that the text numbers, and why these are unsure.
     """
-
-    def run(state: State) -> dict[str, Any]:
-        shown, why = show(state["documents"]), why_unsure(state["documents"])
-        return {"evidence": shown.text, "citable": shown.citable} | ({"reason": as_data(why)} if why else {})
-
-    return run
+    shown, why = show(state["documents"]), why_unsure(state["documents"])
+    return {"evidence": shown.text, "citable": shown.citable} | ({"reason": as_data(why)} if why else {})
 
 
-def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
-    """Return the node that asks the answerer.
+def answer(answerer: Runnable[AnswerInput, Any], state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+    """Ask the answerer.
 
     The second time, it adds the fault of the first draft.
 
-    If the reply of its model cannot be read, the node writes the reason, and the evidence answers in its place.
+    If the reply of its model cannot be read, it writes the reason, and the evidence answers in its place.
     """
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        if "stopped" in state:
-            return {}
-        keys = ["question", "documents", "evidence", "citable"] + (["feedback", "draft"] if "feedback" in state else [])
-        given = {key: state[key] for key in keys if key in state} | _refusals(state)
-        try:
-            draft = yield Call(answerer.with_config(callbacks=[counter]), given)
-        except ReplyError as error:
-            draft = state.get("draft") or answer_unread(given, error)  # type: ignore[arg-type]
-            return {"draft": draft, "attempts": ATTEMPTS, "feedback": None, "reason": as_data(str(error))}
-        check_draft(draft, answerer, "answer")
-        return {"draft": draft, "attempts": state["attempts"] + 1, "feedback": None}
-
-    return work
+    if "stopped" in state:
+        return {}
+    keys = ["question", "documents", "evidence", "citable"] + (["feedback", "draft"] if "feedback" in state else [])
+    given = {key: state[key] for key in keys if key in state} | _refusals(state)
+    try:
+        draft = yield Call(answerer.with_config(callbacks=[counter]), given)
+    except ReplyError as error:
+        draft = state.get("draft") or answer_unread(given, error)  # type: ignore[arg-type]
+        return {"draft": draft, "attempts": ATTEMPTS, "feedback": None, "reason": as_data(str(error))}
+    check_draft(draft, answerer, "answer")
+    return {"draft": draft, "attempts": state["attempts"] + 1, "feedback": None}
 
 
 def _refusals(state: State) -> dict[str, str]:
@@ -272,8 +244,8 @@ def _refusals(state: State) -> dict[str, str]:
     return {"refusals": summarize_reasons(refusals, with_hint=False)} if refusals else {}
 
 
-def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> Callable[[State], dict[str, Any]]:
-    """Return the node that takes the draft as the answer.
+def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]], state: State) -> dict[str, Any]:
+    """Take the draft as the answer.
 
     It leaves out citations of facts that were not shown.
 
@@ -281,23 +253,20 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
 
     Args:
         parse_answers: Reads the answers from a draft that is a text, by the name of the retriever that was asked last.
+        state: The state of the run.
     """
-
-    def check(state: State) -> dict[str, Any]:
-        draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
-        if draft is None:  # the budget was used up before
-            given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
-            draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
-        parse, documents = parse_answers.get(state.get("retriever") or ""), state.get("documents") or []
-        checked = check_answer(draft, shown, parse_answers=parse, documents=documents)
-        problem = citation_problem(checked, is_text=isinstance(draft, str)) if shown.citable else None
-        if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
-            return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
-        unchecked = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
-        reason = state.get("reason") or unchecked
-        return final(state, reason=reason, **checked)
-
-    return check
+    draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
+    if draft is None:  # the budget was used up before
+        given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
+        draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
+    parse, documents = parse_answers.get(state.get("retriever") or ""), state.get("documents") or []
+    checked = check_answer(draft, shown, parse_answers=parse, documents=documents)
+    problem = citation_problem(checked, is_text=isinstance(draft, str)) if shown.citable else None
+    if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
+        return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
+    unchecked = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
+    reason = state.get("reason") or unchecked
+    return final(state, reason=reason, **checked)
 
 
 def citation_problem(checked: CitedAnswer, is_text: bool) -> str | None:

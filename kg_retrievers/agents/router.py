@@ -6,6 +6,7 @@ If that retriever finds nothing, the question goes on to the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -134,7 +135,7 @@ def build_router(
     builder.add("route", _route(retrievers, choose), isinstance(choose, Runnable))
     graph.add_conditional_edges("route", _next_node, [*retrievers, "refuse"])
     for method, retriever in retrievers.items():
-        builder.add(method, _ask(retriever, method), any(stage.calls_model for stage in retriever.stages))
+        builder.add(method, partial(_ask, retriever, method), any(stage.calls_model for stage in retriever.stages))
         others = [other for other in retrievers if other != method]
         graph.add_conditional_edges(method, _next_node, [*others, "verbalize", "refuse"])
     builder.add_answering(evidence_style, max_tokens, count_tokens, retrievers)
@@ -164,15 +165,10 @@ def _next_node(state: State) -> str:
     return "refuse" if is_over else methods[tried]
 
 
-def _ask(retriever: BaseKGRetriever, name: str) -> Work:
-    """Return the node that asks a retriever, and counts that it was asked."""
-    run = run_retriever(retriever, name)
-
-    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
-        update = yield from run(state, counter)
-        return update | {"tried": state["tried"] + 1}
-
-    return work
+def _ask(retriever: BaseKGRetriever, name: str, state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+    """Ask a retriever, and count that it was asked."""
+    update = yield from run_retriever(retriever, name, state, counter)
+    return update | {"tried": state["tried"] + 1}
 
 
 def _route(retrievers: Mapping[str, BaseKGRetriever], choose: Choice | None) -> Work:

@@ -217,8 +217,8 @@ class WorkflowBuilder:
             after: The node after them.
         """
         model = llm or (self.answerer.llm if isinstance(self.answerer, LLMCitedAnswerer) else None)
-        self.add_free("prepare", prepare(retriever, self.keys, self.optional))
-        self.add("understand", understand(FollowUpReader(retriever.index, model)), model is not None)
+        self.add_free("prepare", partial(prepare, retriever, self.keys, self.optional))
+        self.add("understand", partial(understand, FollowUpReader(retriever.index, model)), model is not None)
         self.graph.add_edge(START, "prepare")
         self.graph.add_edge("prepare", "understand")
         self.graph.add_conditional_edges(
@@ -239,9 +239,9 @@ class WorkflowBuilder:
             )
         if isinstance(fallback, BaseKGRetriever):
             calls_model = any(stage.calls_model for stage in fallback.stages)
-            self.add("fallback", run_retriever(fallback, name), calls_model)
+            self.add("fallback", partial(run_retriever, fallback, name), calls_model)
         else:
-            self.add("fallback", run_agent(fallback, fallback.name), calls_model=True)
+            self.add("fallback", partial(run_agent, fallback, fallback.name), calls_model=True)
 
     def add_answering(
         self,
@@ -271,9 +271,10 @@ class WorkflowBuilder:
             )
         check_token_budget(max_tokens, count_tokens, self.name)
         show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
-        self.add_free("verbalize", verbalize(show))
-        self.add("answer", answer(self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
-        self.add_free("check_citations", check_citations({name: one.parse_answers for name, one in retrievers.items()}))
+        self.add_free("verbalize", partial(verbalize, show))
+        self.add("answer", partial(answer, self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
+        parse_answers = {name: one.parse_answers for name, one in retrievers.items()}
+        self.add_free("check_citations", partial(check_citations, parse_answers))
         self.add_free("refuse", refuse)
         self.graph.add_edge("verbalize", "answer")
         self.graph.add_edge("answer", "check_citations")
@@ -400,7 +401,7 @@ def build_workflow(
     stages = retriever.running_stages
     builder.add_beginning(retriever, llm, after=stages[0].name)
     for stage in stages:
-        builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
+        builder.add(stage.name, partial(run_stage, retriever, stage, own), stage.calls_model)
     for one, following in pairwise(stages):
         graph.add_edge(one.name, following.name)
     last = stages[-1].name
