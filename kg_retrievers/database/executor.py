@@ -328,6 +328,7 @@ Fetch = Callable[[str, dict[str, Any], int, float], Fetched]
 class DatabaseExecutor(Executor):
     """Check a Cypher query, have it run, and key its rows by entity."""
 
+    takes_limits = True
     _schema: DatabaseSchema | None = None
 
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
@@ -418,58 +419,12 @@ class DatabaseExecutor(Executor):
         """
         return ExecutorView(self, where, as_of, validity)
 
-    def limited_to(self, limits: Limits) -> LimitedReader:
-        """Return a reader that leaves out facts of some relations.
-
-        See `LimitedReader`.
-        """
-        return LimitedReader(self, limits)
-
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
         return self._fetch(query, parameters, most, timeout).rows
 
     @abstractmethod
     def _find_nodes(self, ids: list[Hashable]) -> Iterable[StoredNode]:
         """Read nodes by the database's own ids."""
-
-
-#: Conditions on the facts of relations.
-Limits = Mapping[str, Sequence[AttributeCondition]]
-
-
-class LimitedReader(PartReader):
-    """Reads facts of some relations only if they satisfy conditions.
-
-    It also reads them if a database cannot tell whether they do.
-
-    Args:
-        reader: Reads all facts.
-        limits: The conditions, by the names of the relations.
-    """
-
-    def __init__(self, reader: DatabaseExecutor | ExecutorView, limits: Limits) -> None:
-        """Keep them."""
-        self._reader, self._limits = reader, limits
-
-    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
-        """Return all relations, sorted.
-
-        `refresh` reads the schema again.
-        """
-        return self._reader.relations(refresh=refresh, timeout=timeout)
-
-    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many facts there are without limits.
-
-        None if there are too many to examine.
-        """
-        return self._reader.count_facts(timeout=timeout)
-
-    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
-        return self._reader._within(timeout, what)
-
-    def _queries(self, timeout: float) -> PartQueries:
-        return self._reader._queries(timeout).limited_to(self._limits)
 
 
 class ExecutorView(PartReader):
@@ -487,6 +442,7 @@ class ExecutorView(PartReader):
 
     #: So that a connected graph asks for nothing that this does not tell.
     is_view = True
+    takes_limits = True
 
     def __init__(
         self, executor: DatabaseExecutor, where: Where, as_of: date | str | None, validity: tuple[str, str]
@@ -546,13 +502,6 @@ class ExecutorView(PartReader):
                         "KnowledgeGraph.from_executor(executor).view(...).",
                     )
                 most = min(4 * most, MOST_READ)
-
-    def limited_to(self, limits: Limits) -> LimitedReader:
-        """Return a reader that leaves out facts of some relations.
-
-        See `LimitedReader`.
-        """
-        return LimitedReader(self, limits)
 
     def _shows(self, value: Any) -> bool:
         """Tell whether a value of a row is no hidden fact."""

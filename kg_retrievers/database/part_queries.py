@@ -15,7 +15,7 @@ import json
 import re
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from kg_retrievers.database.properties import (
     Recorder,
@@ -40,7 +40,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.attributes import AttributeCondition, read_attribute_set, satisfies
 from kg_retrievers.graph.building import NO_ATTRIBUTES
-from kg_retrievers.graph.parts import MOST_FACTS, EntityPage, Facts, Said, StoredEntity
+from kg_retrievers.graph.parts import MOST_FACTS, EntityPage, Facts, Limits, Said, StoredEntity
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 
 #: The most nodes that are described at once.
@@ -93,22 +93,15 @@ class PartQueries:
         self._labels = sorted(schema.labels, key=lambda label: label.name)
         self._is_ladybug = dialect == "ladybug"
 
-    def limited_to(self, limits: Mapping[str, Sequence[AttributeCondition]]) -> Self:
-        """Leave out facts of relations that fail a condition, and return itself.
+    # --- facts ---
 
-        Facts stay if a database cannot tell.
-        """
+    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int, limits: Limits) -> Facts:
+        """Read the facts of entities."""
         types = {relation: name for name, relation in self._schema.relation_names.items()}
         for relation in sorted(limits.keys() & types.keys()):
             first = len(self._limits)
             self._limited[types[relation]] = first, limits[relation]
             self._limits |= parameters_of(limits[relation], first)
-        return self
-
-    # --- facts ---
-
-    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
-        """Read the facts of entities."""
         return self._with_ends(self._facts_of(keys, _BOTH_WAYS, relations, None, limit, limit))
 
     def facts_between(self, keys: list[str], limit: int) -> Facts:
@@ -181,7 +174,7 @@ class PartQueries:
                 yield types, said, "".join(f" AND {one}" for one in (*wanted, *self._limits_on(types, properties)))
 
     def _limits_on(self, types: str, properties: Mapping[str, str]) -> Iterator[str]:
-        """Yield the conditions of `limited_to` on relationships of some types."""
+        """Yield the conditions of `limits` on relationships of some types."""
         for type, (first, wanted) in self._limited.items():
             if self._is_ladybug and types != _of_types([type]):
                 continue

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError
+from kg_retrievers.graph.attributes import AttributeCondition
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.types import Triple
 
@@ -97,13 +98,17 @@ RAISE_TIMEOUT = {
 HALVES = re.compile(r"[\ud800-\udfff]")
 
 
+#: Conditions on the facts of relations.
+Limits = Mapping[str, Sequence[AttributeCondition]]
+
+
 class Queries(Protocol):
     """Read parts of a graph by queries of one language.
 
     It is like `PartReader`, without a timeout of its own.
     """
 
-    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
+    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int, limits: Limits) -> Facts:
         """Read the facts of some entities."""
 
     def facts_between(self, keys: list[str], limit: int) -> Facts:
@@ -139,6 +144,9 @@ class PartReader(Immutable, ABC):
 
     #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
     _grace: ClassVar[float] = 0.0
+
+    #: Whether `facts_of` looks at limits.
+    takes_limits: ClassVar[bool] = False
 
     @abstractmethod
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
@@ -178,6 +186,7 @@ class PartReader(Immutable, ABC):
         keys: Sequence[str],
         *,
         relations: Sequence[str] | None = None,
+        limits: Limits | None = None,
         limit: int = MOST_FACTS,
         timeout: float = TIMEOUT,
     ) -> Facts:
@@ -186,12 +195,14 @@ class PartReader(Immutable, ABC):
         Args:
             keys: The keys of the entities. Keys that are not in the database have no facts.
             relations: The relations that the facts may have. None for any. The database may lack some.
+            limits: The conditions on facts of some relations, by relation, if the reader `takes_limits`. Facts stay if
+                the database cannot tell whether they satisfy them.
             limit: The most facts.
             timeout: The most seconds.
         """
         wanted = self._checked("facts_of", keys, limit)
         with self._within(timeout, "facts_of"):
-            return self._queries(timeout).facts_of(wanted, relations, limit)
+            return self._queries(timeout).facts_of(wanted, relations, limit, limits or {})
 
     def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
         """Read the facts whose head and tail are both among some entities."""

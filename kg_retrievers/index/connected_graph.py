@@ -19,7 +19,7 @@ from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple, readable
 from kg_retrievers.graph.attributes import attribute_set, read_attribute_set
 from kg_retrievers.graph.cache import Immutable, Recent
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.parts import Facts, PartReader, Said, StoredEntity
+from kg_retrievers.graph.parts import Facts, Limits, PartReader, Said, StoredEntity
 from kg_retrievers.index.names import QuestionText, words_of
 from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.vector_store import MOST, VectorStoreSearch
@@ -58,7 +58,7 @@ class PartRequest(NamedTuple):
         near: Whether near names count in addition to exact ones.
         relations: The relations to fetch if the part with all relations is too large.
         limits: The conditions on facts of some of these relations, by relation, if the part is still too large. They
-            have the form that `limited_to` of the reader takes. A reader without that method fetches all facts.
+            have the form that `facts_of` of the reader takes, if it `takes_limits`. Others fetch all facts.
         steps: The relations of each hop. By default, all relations.
         labels: Whether to fetch the labels and types of the outermost entities.
         also: Further entities, without the facts around them.
@@ -189,9 +189,8 @@ class ConnectedGraph(Immutable):
         found, narrowed = self._around(sorted(keys), request, None), False
         if found.truncated and request.relations:
             found, narrowed = self._around(sorted(keys), request, request.relations), True
-            limited_to = getattr(self.reader, "limited_to", None)
-            if found.truncated and request.limits and limited_to:
-                found = self._around(sorted(keys), request, request.relations, limited_to(dict(request.limits)))
+            if found.truncated and request.limits and getattr(self.reader, "takes_limits", False):
+                found = self._around(sorted(keys), request, request.relations, dict(request.limits))
         called = found.met if request.labels else found.met[: found.asked]
         graph = self.graph_of(found.facts, [*called, *request.also])
         asked = keys or request.also
@@ -200,7 +199,7 @@ class ConnectedGraph(Immutable):
         return GraphPart(graph, truncated, narrowed or (found.left_out and bool(request.relations)), names)
 
     def _around(
-        self, starts: Sequence[str], request: PartRequest, only: Sequence[str] | None, reader: PartReader | None = None
+        self, starts: Sequence[str], request: PartRequest, only: Sequence[str] | None, limits: Limits | None = None
     ) -> _Around:
         """Return the facts around entities, and the entities that were met.
 
@@ -215,7 +214,7 @@ class ConnectedGraph(Immutable):
                 break
             asked = len(met)
             step = request.steps[hop] if hop < len(request.steps) else only
-            read, truncated = self._facts_of(frontier, most - len(facts), step, reader or self.reader)
+            read, truncated = self._facts_of(frontier, most - len(facts), step, limits)
             found = self._of_known(read)
             left_out = left_out or len(found) < len(read)
             facts |= found
@@ -292,7 +291,7 @@ class ConnectedGraph(Immutable):
         return _said(found), found.truncated
 
     def _facts_of(
-        self, keys: Sequence[str], limit: int, only: Sequence[str] | None, reader: PartReader
+        self, keys: Sequence[str], limit: int, only: Sequence[str] | None, limits: Limits | None
     ) -> tuple[dict[Triple, Said], bool]:
         """Return the facts of entities, `limit` at most.
 
@@ -306,7 +305,8 @@ class ConnectedGraph(Immutable):
             return dict(islice(rows.items(), max(limit, 0))), True
         if not wanted:
             return rows, False
-        found = reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
+        limited: Any = {"limits": limits} if limits else {}  # which other readers need not know
+        found = self.reader.facts_of(wanted, relations=only, **limited, limit=left, timeout=self.timeout)
         self._keep_descriptions(found)
         if only is None and not found.truncated:
             self._rows.keep(_by_entity(_said(found), wanted))

@@ -262,7 +262,7 @@ def test_conditions_on_attributes_leave_out_no_fact_that_satisfies_them(file: Kn
             target="value",
         )
         limits = {relation: conditions_of(pattern, 0)}
-        found = executor.limited_to(limits).facts_of(sorted(heads), limit=10_000)
+        found = executor.facts_of(sorted(heads), limits=limits, limit=10_000)
         rest = {triple for triple in facts if triple.relation != relation}
         wanted = {
             triple

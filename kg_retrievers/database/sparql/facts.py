@@ -28,7 +28,7 @@ from kg_retrievers.database.sparql.terms import (
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import NAMED, local_words
-from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
+from kg_retrievers.graph.parts import EntityPage, Facts, Limits, StoredEntity
 from kg_retrievers.graph.readers.rdf.sources import free_key
 from kg_retrievers.graph.readers.rdf.statements import SCHEMA_TYPES
 from kg_retrievers.graph.values import is_valid
@@ -274,7 +274,7 @@ class SparqlParts:
 
     # --- facts ---
 
-    def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
+    def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int, limits: Limits) -> Facts:
         """Read the facts of some entities, with their names."""
         wanted, only = set(keys), self._only(relations)
 
