@@ -46,10 +46,12 @@ By = Annotated[
 Output = Annotated[str | None, option("FILE", "Write the figures as JSON.", parser=options.new_file)]
 
 
-@dataclass(frozen=True)
-class MeasuredWith:
-    """The parts that a measurement counts, and the settings that methods get in it."""
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """The questions of a measurement, their graph, and the settings that methods get."""
 
+    asked: options.QuestionSet
+    given: options.Given
     unanswerable: Annotated[int | None, option("N", "Add questions without an answer.", min=1)] = None
     topic: Annotated[
         Literal["given", "linked"], option("WHICH", "Are question entities given?", panel=options.ADVANCED)
@@ -58,6 +60,9 @@ class MeasuredWith:
     field: options.Field = field(default_factory=list)
     embedding_cache: options.EmbeddingCache = None
     workers: options.Workers = None
+    reading: options.Reading
+    connection: options.Connection
+    embeddings: options.Embeddings = None
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -65,15 +70,15 @@ class MeasuredWith:
         fields = options.field_values(self.field, "max_tokens=150", options.TAKEN_FIELDS)
         return fields if self.k is None else fields | {"k": self.k}
 
+    @property
+    def source(self) -> Source:
+        """The graph, if the questions have one graph."""
+        return Source(str(self.asked.graph), self.reading, self.embeddings, self.connection)
+
 
 def evaluate(
     data: Annotated[str, option("FILE_OR_FOLDER", "The questions.")],
-    questions: options.QuestionSet,
-    given: options.Given,
-    settings: MeasuredWith,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
+    task: Task,
     method: options.Method = None,
     records: Annotated[str | None, option("FILE", "Keep the results, or go on.", parser=options.new_file)] = None,
     by: By = "hops",
@@ -84,28 +89,22 @@ def evaluate(
 
     Example: kg-retrievers evaluate --graph films.csv --data asked.jsonl
     """
-    fields = settings.fields
-    chosen, model, prompt = sources.load_models(given.model, method)
-    sources.check_database(chosen, given.database)
-    source = Source(str(questions.graph), reading, embeddings, connection)
+    fields = task.fields
+    chosen, model, prompt = sources.load_models(task.given.model, method)
+    sources.check_database(chosen, task.given.database)
     with ExitStack() as at_end:
         models = {} if model is None else {chosen.name: model}
-        measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
+        measurement = _read(data, task, models, prompt, at_end)
         report = measurement.run(chosen, measurement.build(chosen, fields), records)
     _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by), output, as_json)
     return _code([report])
 
 
 def compare(
-    questions: options.QuestionSet,
-    given: options.Given,
-    settings: MeasuredWith,
-    reading: options.Reading,
-    connection: options.Connection,
+    task: Task,
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RECORDS]...", help="Files of records that `evaluate` wrote.")
     ] = None,
-    embeddings: options.Embeddings = None,
     data: Annotated[str | None, option("FILE_OR_FOLDER", "The questions.")] = None,
     method: Annotated[list[str], option("NAME", "all, or as `evaluate`. Repeatable.")] = [],
     records: Annotated[str | None, option("FOLDER", "Keep the results, or go on.")] = None,
@@ -132,10 +131,9 @@ def compare(
         if records is not None:
             with raise_write_errors(records):
                 Path(records).mkdir(parents=True, exist_ok=True)
-        models, prompt = sources.read_trained(given.model)
-        source = Source(str(questions.graph), reading, embeddings, connection)
+        models, prompt = sources.read_trained(task.given.model)
         with ExitStack() as at_end:
-            measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
+            measurement = _read(data, task, models, prompt, at_end)
             for one, retriever in _build_all(measurement, list(dict.fromkeys(chosen))):
                 measured.append(measurement.run(one, retriever, records and f"{records}/{one.name}.jsonl"))
     elif not earlier:
@@ -186,7 +184,7 @@ def _build_all(measurement: Measurement, chosen: Sequence[Method]) -> list[tuple
     refused: dict[str, Exception] = {}
     for method in chosen:
         try:
-            built.append((method, measurement.build(method, measurement.settings.fields)))
+            built.append((method, measurement.build(method, measurement.task.fields)))
         except (InvalidArgumentError, MissingExtraError) as error:
             refused[method.name] = error
     if not built:
@@ -204,11 +202,9 @@ class Measurement:
     """Questions over a graph, and the objects that methods are built from.
 
     Attributes:
-        given: The options for the methods.
-        settings: The options for the measurement.
+        task: The options.
         index: The indexed graph.
         questions: The questions with known answers.
-        seed: The seed of random numbers.
         examples: The labelled questions, if some are given.
         llm: The language model, if one is given.
         executor: Returns the database for queries; None if each question has a graph of its own.
@@ -217,11 +213,9 @@ class Measurement:
         prompt: The graph prompt, if one is given, and what answers with it.
     """
 
-    given: options.Given
-    settings: MeasuredWith
+    task: Task
     index: GraphIndex
     questions: Sequence[Question]
-    seed: int
     examples: Sequence[Question] | None
     llm: BaseChatModel | None
     executor: Callable[[], Executor] | None
@@ -239,24 +233,24 @@ class Measurement:
             examples=self.examples if method.labels else None,
             model=model_of(method, self.models),
             executor=self.executor,
-            preset=self.given.preset,
+            preset=self.task.given.preset,
         )
 
     def run(self, method: Method, retriever: BaseKGRetriever, records: str | Path | None) -> Report:
         """Ask a method all questions."""
         begun = records is not None and Path(records).is_file()
         try:
-            with options.open_workers(self.settings.workers) as workers:
+            with options.open_workers(self.task.workers) as workers:
                 report = kg_retrievers.evaluate(
                     retriever,
                     self.questions,
                     answerer=self._answerer(),
-                    topic=self.settings.topic,
+                    topic=self.task.topic,
                     method=method.name,
-                    seed=self.seed,
+                    seed=self.task.asked.seed,
                     settings=self.kept | self._kept_of(method),
                     records=records,
-                    embedding_cache=self.settings.embedding_cache,
+                    embedding_cache=self.task.embedding_cache,
                     progress=on_terminal(),
                     workers=workers,
                 )
@@ -288,22 +282,15 @@ class Measurement:
 
 
 def _read(
-    data: str,
-    asked: options.QuestionSet,
-    given: options.Given,
-    settings: MeasuredWith,
-    source: Source,
-    models: Mapping[str, SavedModel],
-    prompt: SavedModel | None,
-    at_end: ExitStack,
+    data: str, task: Task, models: Mapping[str, SavedModel], prompt: SavedModel | None, at_end: ExitStack
 ) -> Measurement:
     """Read the files, load the language model and open the database that the options name, until the end."""
     from kg_retrievers.evaluation.identity import digest
 
-    connection = source.connection
+    asked, given, connection, source = task.asked, task.given, task.connection, task.source
     of_graph: dict[str, Any] = {"--database": given.database, "--connect": connection.connect}
     of_graph |= {"--vectors": connection.vectors, "--max-facts": connection.max_facts}
-    asked.check_graph(source.reading, of_graph | {"--unanswerable": settings.unanswerable})
+    asked.check_graph(task.reading, of_graph | {"--unanswerable": task.unanswerable})
     split = asked.split or ("dev" if asked.format == "metaqa" else None)
     with status(f"reading {data}"):
         questions = asked.read(data, split, asked.limit)
@@ -314,23 +301,23 @@ def _read(
     if has_one_graph:
         index = sources.read_index(source, given.database)
     else:
-        index = sources.index_of_graphs(asked, source.embeddings, settings.embedding_cache, questions, examples)
-    if settings.unanswerable:
+        index = sources.index_of_graphs(asked, task.embeddings, task.embedding_cache, questions, examples)
+    if task.unanswerable:
         if index.is_connected:
             raise InvalidArgumentError(
                 "--unanswerable is for a graph that is read, but this one stays in its database. Leave it out."
             )
         with status("making unanswerable questions"):
             questions += kg_retrievers.unanswerable_questions(
-                questions, index.graph, settings.unanswerable, seed=asked.seed
+                questions, index.graph, task.unanswerable, seed=asked.seed
             )
     kept = {
         **asdict(asked),
         "data": data,
         "split": split,
-        "unanswerable": settings.unanswerable,
+        "unanswerable": task.unanswerable,
         "llm": given.llm,
-        "field": settings.fields,
+        "field": task.fields,
         "preset": given.preset,
         "vectors": connection.vectors,
         "max_facts": connection.max_facts,
@@ -344,7 +331,7 @@ def _read(
     opening = sources.query_database(source, given.database, index) if has_one_graph else nullcontext()
     executor = at_end.enter_context(opening)
     by_prompt = None if prompt is None else (prompt, sources.load_answerer(prompt, index))
-    return Measurement(given, settings, index, questions, asked.seed, examples, llm, executor, kept, models, by_prompt)
+    return Measurement(task, index, questions, examples, llm, executor, kept, models, by_prompt)
 
 
 def _examples(
