@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -134,20 +135,8 @@ class GraphConstructors(Immutable, Guided):
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
             MissingExtraError: If the format needs an extra that is not installed.
         """
-        read = read_graph_files(
-            path,
-            entities=entities,
-            ontology=ontology,
-            format=format,
-            columns=columns,
-            delimiter=delimiter,
-            header=header,
-            facts=facts,
-            attributes=attributes,
-            on_error=on_error,
-            encoding=encoding,
-            limits=(limits or Limits()).started(),
-        )
+        options = _options_of(FileOptions, locals())
+        read = read_graph_files(path, entities=entities, ontology=ontology, format=format, **options)
         if len(read) == 1:
             return cls._from_builder(read[0], text_relations)
         return cls._joined([cls._from_builder(rows) for rows in read], text_relations)
@@ -262,20 +251,7 @@ class GraphConstructors(Immutable, Guided):
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
             MissingExtraError: If the extra `rdf` is not installed.
         """
-        options = RdfOptions(
-            languages=languages,
-            label_predicates=label_predicates,
-            alias_predicates=alias_predicates,
-            type_predicates=type_predicates,
-            literals=literals,
-            schema=schema,
-            graphs=graphs,
-            blank_nodes=blank_nodes,
-            prefixes=dict(prefixes or {}),
-            base_iri=base_iri,
-            on_error=on_error,
-            limits=(limits or Limits()).started(),
-        )
+        options = RdfOptions(**_options_of(RdfOptions, locals() | {"prefixes": dict(prefixes or {})}))
         about = FileOptions(limits=options.limits)
         if isinstance(source, str | Path | list | tuple):
             source = graph_files(source, about, is_rdf=True)
@@ -411,3 +387,9 @@ class GraphConstructors(Immutable, Guided):
         reader = executor_of(executor, "KnowledgeGraph.from_executor", "read_graph")
         with nullcontext() if reader is executor else closing(reader):
             return cls._from_builder(reader.read_graph(page_size, attributes), text_relations)
+
+
+def _options_of(kind: type[FileOptions | RdfOptions], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are fields of options. The time of the limits begins now."""
+    options = {one.name: given[one.name] for one in fields(kind)}
+    return options | {"limits": (options["limits"] or Limits()).started()}
