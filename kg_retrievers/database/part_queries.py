@@ -50,7 +50,7 @@ MOST_NODES = 10_000_000
 MOST_READ = 1_000_000
 
 #: Facts of an entity `n`, and which end is the head and which the tail.
-_BOTH_WAYS = {"-[r{}]->(m)": ("n", "m"), "<-[r{}]-(m)": ("m", "n")}
+_WAYS = (("-[r{}]->(m)", "n", "m"), ("<-[r{}]-(m)", "m", "n"))
 
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
@@ -102,41 +102,34 @@ class PartQueries:
             first = len(self._limits)
             self._limited[types[relation]] = first, limits[relation]
             self._limits |= parameters_of(limits[relation], first)
-        return self._with_ends(self._facts_of(keys, _BOTH_WAYS, relations, None, limit, limit))
+        return self._with_ends(self._facts_of(keys, relations, limit, limit))
 
     def facts_between(self, keys: list[str], limit: int) -> Facts:
         """Read the facts that join entities."""
-        among = dict.fromkeys(keys, True)
-        return self._with_ends(self._facts_of(keys, {"-[r{}]->(m)": ("n", "m")}, None, among, limit, limit))
+        return self._with_ends(self._facts_of(keys, None, limit, limit, between=True))
 
     def _facts_of(
-        self,
-        keys: list[str],
-        ways: Mapping[str, tuple[str, str]],
-        relations: Collection[str] | None,
-        among: Mapping[str, bool] | None,
-        limit: int,
-        most: int,
+        self, keys: list[str], relations: Collection[str] | None, limit: int, most: int, *, between: bool = False
     ) -> Facts:
-        """Read the facts of entities, each way, with descriptions of the entities.
+        """Read the facts of entities, with descriptions of the entities.
 
         One query reads both.
 
         Args:
             keys: The entities.
-            ways: The patterns of a fact of `n`, and the names of its head and tail.
             relations: The relations of the facts. None for any.
-            among: The entities that the other end is one of. None for any.
             limit: The most facts.
             most: The most rows of a part of the query. More if too few of them are visible.
+            between: Whether both ends are among the entities. By default, one of them is.
         """
         if not keys:
             return Facts([], False)
         used: dict[str, Any] = {"keys": self._keys(keys), **self._limits}
+        among = dict.fromkeys(keys, True)
         parts, further = list[str](), f" AND coalesce({self._key('m')}, '') <> ''"
-        if among is not None and self._is_ladybug:
+        if between and self._is_ladybug:
             further += f" AND {self._key('m')} IN $keys"
-        elif among is not None:  # a list would be read again for each fact
+        elif between:  # a list would be read again for each fact
             further += f" AND $among[{self._key('m')}] IS NOT NULL"
             used["among"] = among
         for place, label in enumerate(self._labels):
@@ -146,7 +139,7 @@ class PartQueries:
                 rows = self._run(f"{find} WHERE {has_key} RETURN offset(id(n))", used, MOST_NODES)
                 used[f"offsets{place}"] = sorted({offset for (offset,) in rows})
                 find, has_key = f"MATCH (n:{name})", f"offset(id(n)) IN $offsets{place}"
-            for way, (head, tail) in ways.items():
+            for way, head, tail in _WAYS[:1] if between else _WAYS:
                 for types, said, only in self._relationships(label, relations, head == "n"):
                     columns = f"{self._ends(head, tail, label)}, {said} AS said, {NO_ENTITY}"
                     fact = f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {most + 1}"
@@ -155,13 +148,13 @@ class PartQueries:
         stated = self._stated(rows)
         entities, values = self._described_by(rows)
         wanted = (one for one in values if relations is None or one.relation in relations)
-        values = {one: values[one] for one in wanted if among is None or one.tail in among}
+        values = {one: values[one] for one in wanted if not between or one.tail in among}
         found = _facts(stated, values, limit)
         if not self._wanted:
             return found._replace(entities=[entity for _, entity in entities])
         is_cut = sum(row[1] is not None for row in rows) > most
         if is_cut and not found.truncated and most < MOST_READ:
-            return self._facts_of(keys, ways, relations, among, limit, min(4 * most, MOST_READ))
+            return self._facts_of(keys, relations, limit, min(4 * most, MOST_READ), between=between)
         return found._replace(truncated=found.truncated or is_cut)
 
     def _relationships(
@@ -204,7 +197,7 @@ class PartQueries:
         found, left = set[str](), [*keys]
         while left:
             most = max(MOST_FACTS, 4 * len(left))
-            facts = self._facts_of(left, _BOTH_WAYS, None, None, most, most)
+            facts = self._facts_of(left, None, most, most)
             ends = _ends_of(facts).intersection(left)
             found |= ends
             left = [key for key in left if key not in ends] if facts.truncated and ends else []
