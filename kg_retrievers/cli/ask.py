@@ -87,10 +87,10 @@ def ask(
         answerer = by_prompt or (kg_retrievers.llm_answerer(retriever.answer_prompt, llm) if llm else None)
         with status("searching (the first search compiles code, for about ten seconds)"):
             found = _search(question, retriever, inputs)
-            answer, unsupported = _answer(question, found, retriever, answerer)
-        explained = _explain(question, found, retriever, inputs, explain, why_not)
+            answer, unsupported = _answer(found, retriever, answerer)
+        explained = _explain(found, retriever, inputs, explain, why_not)
     if as_json:
-        _print_json(question, found, answer, unsupported, explained)
+        _print_json(found, answer, unsupported, explained)
     else:
         parts = [evidence(document) for document in found.documents]
         if found.documents and retriever.granularity == "triple":
@@ -127,11 +127,13 @@ class _Found:
     """The evidence for a question.
 
     Attributes:
+        question: The question.
         documents: The evidence, best first.
         refusal: Why there is no evidence.
         is_tie: Whether the first document that is not shown is equally good.
     """
 
+    question: str
     documents: list[Document]
     refusal: RefusalError | None = None
     is_tie: bool = False
@@ -153,8 +155,9 @@ def _search(question: str, retriever: BaseKGRetriever, inputs: dict[str, Any]) -
     try:
         found = retriever.invoke(question, on_refusal="raise", **(inputs | {"k": wanted}))
     except RefusalError as refusal:
-        return _Found([], refusal)
-    return _Found(found[:k], None, len(found) > k and _is_tie(found[0].metadata, found[k].metadata))
+        return _Found(question, [], refusal)
+    is_tie = len(found) > k and _is_tie(found[0].metadata, found[k].metadata)
+    return _Found(question, found[:k], None, is_tie)
 
 
 def _is_tie(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -164,7 +167,7 @@ def _is_tie(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _answer(
-    question: str, found: _Found, retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None
+    found: _Found, retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None
 ) -> tuple[str | None, list[str] | None]:
     """Answer with a graph prompt or a language model, if there is one, else with the proposals of the retriever.
 
@@ -179,22 +182,17 @@ def _answer(
     names: list[str] = []
     documents, reply = found.documents, ""
     if answerer is not None and documents:
-        said = answerer.invoke({"question": question, "documents": documents})
+        said = answerer.invoke({"question": found.question, "documents": documents})
         names, reply = (retriever.parse_answers(said), said) if isinstance(said, str) else (said, "")
         answer = "; ".join(names) or None
     elif retriever.proposes_answers and documents and not found.why:
-        answer = kg_retrievers.ExtractiveAnswerer().invoke({"question": question, "documents": documents})
+        answer = kg_retrievers.ExtractiveAnswerer().invoke({"question": found.question, "documents": documents})
         names = best_answers(documents)
     return answer, unsupported(names, fact_lines(documents), reply, documents)
 
 
 def _explain(
-    question: str,
-    found: _Found,
-    retriever: BaseKGRetriever,
-    inputs: dict[str, Any],
-    is_explained: bool,
-    entity: str | None,
+    found: _Found, retriever: BaseKGRetriever, inputs: dict[str, Any], is_explained: bool, entity: str | None
 ) -> dict[str, Explanation | WhyNot]:
     """Return the explanations that the options ask for: of the best Document, and of an entity that is not found."""
     explained: dict[str, Explanation | WhyNot] = {}
@@ -202,11 +200,11 @@ def _explain(
     if is_explained and isinstance(found.refusal, LowConfidenceError):
         anyway = {"min_confidence": 0.0, "on_refusal": "empty"}
         calls_model = any(stage.calls_model for stage in retriever.stages)
-        documents = [] if calls_model else retriever.invoke(question, **(inputs | anyway))
+        documents = [] if calls_model else retriever.invoke(found.question, **(inputs | anyway))
     if documents:
         explained["explanation"] = kg_retrievers.explain(documents[0], retriever)
     if entity is not None:
-        explained["why_not"] = kg_retrievers.why_not(retriever, question, entity, **inputs)
+        explained["why_not"] = kg_retrievers.why_not(retriever, found.question, entity, **inputs)
     return explained
 
 
@@ -230,17 +228,11 @@ def _shown(found: _Found, explained: dict[str, Any], is_explained: bool) -> list
     return [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in texts.items()]
 
 
-def _print_json(
-    question: str,
-    found: _Found,
-    answer: str | None,
-    unsupported: list[str] | None,
-    explained: dict[str, Any],
-) -> None:
+def _print_json(found: _Found, answer: str | None, unsupported: list[str] | None, explained: dict[str, Any]) -> None:
     """Print one JSON object for programs."""
     first = found.documents[0].metadata if found.documents else {"value": None, "confidence": None}
     reply: dict[str, Any] = {
-        "question": question,
+        "question": found.question,
         "answer": answer,
         "value": first["value"],
         "supported": None if unsupported is None else not unsupported,
