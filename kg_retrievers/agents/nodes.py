@@ -48,6 +48,9 @@ FAILURES_KEPT = 1000
 #: Stands for the answer if a budget ended the run before there was evidence.
 STOPPED = "The run was stopped before it found an answer."
 
+#: Takes back an earlier refusal.
+NOT_REFUSED = {"reason": None, "refusal": None}
+
 #: How often the answerer is asked where citations fail.
 ATTEMPTS = 2
 
@@ -155,13 +158,7 @@ def run_retriever(retriever: BaseKGRetriever, name: str, state: State, counter: 
         return record_refusal(state, retriever, name, error)
     if not documents and state.get("documents"):  # unsure evidence of an earlier one stays
         return {}
-    return {
-        "documents": documents,
-        "answers": documents_answers(documents),
-        "retriever": name,
-        "reason": None,
-        "refusal": None,
-    }
+    return {"documents": documents, "answers": documents_answers(documents), "retriever": name, **NOT_REFUSED}
 
 
 def run_agent(agent: Runnable[Any, Any], name: str, state: State, counter: CostCounter) -> Body[dict[str, Any]]:
@@ -184,8 +181,7 @@ def run_agent(agent: Runnable[Any, Any], name: str, state: State, counter: CostC
         "draft": {key: output[key] for key in ("answer", "answers", "explanation", "citations")},
         "attempts": ATTEMPTS,
         "retriever": name,
-        "reason": None,
-        "refusal": None,
+        **NOT_REFUSED,
     }
 
 

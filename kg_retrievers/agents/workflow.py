@@ -15,19 +15,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Command, RetryPolicy, StateSnapshot, StateUpdate
 
-from kg_retrievers.agents.nodes import (
-    BudgetedNode,
-    Work,
-    answer,
-    check_citations,
-    prepare,
-    refuse,
-    run_agent,
-    run_retriever,
-    run_stage,
-    understand,
-    verbalize,
-)
+from kg_retrievers.agents import nodes
 from kg_retrievers.agents.state import Budget, WorkflowOutput, state_types
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.answer import Answerer, CitingModel, choose_answerer
@@ -193,12 +181,12 @@ class WorkflowBuilder:
             state_type, input_schema=input_type, output_schema=output
         )
 
-    def add(self, name: str, work: Work, calls_model: bool) -> None:
+    def add(self, name: str, work: nodes.Work, calls_model: bool) -> None:
         """Add a node that works within the budget.
 
         A node that calls a model is tried again.
         """
-        node: Runnable[Any, Any] = BudgetedNode(name, work, self.budget)
+        node: Runnable[Any, Any] = nodes.BudgetedNode(name, work, self.budget)
         self.graph.add_node(name, node, retry_policy=self.retry if calls_model else None)
 
     def add_free(self, name: str, function: Callable[[Any], dict[str, Any]]) -> None:
@@ -217,8 +205,8 @@ class WorkflowBuilder:
             after: The node after them.
         """
         model = llm or (self.answerer.llm if isinstance(self.answerer, LLMCitedAnswerer) else None)
-        self.add_free("prepare", partial(prepare, retriever, self.keys, self.optional))
-        self.add("understand", partial(understand, FollowUpReader(retriever.index, model)), model is not None)
+        self.add_free("prepare", partial(nodes.prepare, retriever, self.keys, self.optional))
+        self.add("understand", partial(nodes.understand, FollowUpReader(retriever.index, model)), model is not None)
         self.graph.add_edge(START, "prepare")
         self.graph.add_edge("prepare", "understand")
         self.graph.add_conditional_edges(
@@ -239,9 +227,9 @@ class WorkflowBuilder:
             )
         if isinstance(fallback, BaseKGRetriever):
             calls_model = any(stage.calls_model for stage in fallback.stages)
-            self.add("fallback", partial(run_retriever, fallback, name), calls_model)
+            self.add("fallback", partial(nodes.run_retriever, fallback, name), calls_model)
         else:
-            self.add("fallback", partial(run_agent, fallback, fallback.name), calls_model=True)
+            self.add("fallback", partial(nodes.run_agent, fallback, fallback.name), calls_model=True)
 
     def add_answering(
         self,
@@ -271,11 +259,11 @@ class WorkflowBuilder:
             )
         check_token_budget(max_tokens, count_tokens, self.name)
         show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
-        self.add_free("verbalize", partial(verbalize, show))
-        self.add("answer", partial(answer, self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
+        self.add_free("verbalize", partial(nodes.verbalize, show))
+        self.add("answer", partial(nodes.answer, self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
         parse_answers = {name: one.parse_answers for name, one in retrievers.items()}
-        self.add_free("check_citations", partial(check_citations, parse_answers))
-        self.add_free("refuse", refuse)
+        self.add_free("check_citations", partial(nodes.check_citations, parse_answers))
+        self.add_free("refuse", nodes.refuse)
         self.graph.add_edge("verbalize", "answer")
         self.graph.add_edge("answer", "check_citations")
         self.graph.add_conditional_edges(
@@ -401,7 +389,7 @@ def build_workflow(
     stages = retriever.running_stages
     builder.add_beginning(retriever, llm, after=stages[0].name)
     for stage in stages:
-        builder.add(stage.name, partial(run_stage, retriever, stage, own), stage.calls_model)
+        builder.add(stage.name, partial(nodes.run_stage, retriever, stage, own), stage.calls_model)
     for one, following in pairwise(stages):
         graph.add_edge(one.name, following.name)
     last = stages[-1].name
