@@ -17,6 +17,7 @@ from langchain_core.tools import BaseTool, BaseToolkit, StructuredTool, ToolExce
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import SkipJsonSchema
 
+from kg_retrievers.agents import results
 from kg_retrievers.agents.answers import answer_of, fact_of, refused, schema_of, told, value_of
 from kg_retrievers.agents.bounds import (
     DEFAULT_TOKENS,
@@ -30,20 +31,7 @@ from kg_retrievers.agents.bounds import (
     fit,
 )
 from kg_retrievers.agents.neighborhoods import described, neighbors_of, resolve, sort_by_words
-from kg_retrievers.agents.results import (
-    Answer,
-    Chain,
-    Fact,
-    FoundEntities,
-    FoundEntity,
-    FoundPaths,
-    Neighbors,
-    QueryRows,
-    Result,
-    SchemaSummary,
-    shorten,
-    shown,
-)
+from kg_retrievers.agents.results import shorten, shown
 from kg_retrievers.agents.texts import text_of
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
@@ -237,7 +225,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
     # --- the tools ----------------------------------------------------------------------------------------------------
 
     @_checked
-    def search_entities(self, text: _Text = "", type: _Type = None, limit: _Few = 10) -> FoundEntities:
+    def search_entities(self, text: _Text = "", type: _Type = None, limit: _Few = 10) -> results.FoundEntities:
         """Find the entities that a text may mean, or the entities of a type.
 
         Raises:
@@ -258,7 +246,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         elif kind:
             named = [graph.entities[id] for id in members[:limit]]
         named = named[:limit]
-        return FoundEntities(
+        return results.FoundEntities(
             asked=text,
             entities=[self._entity(graph, key) for key in named],
             nearest=[self._entity(graph, key) for key in near[: min(NEAREST, limit - len(named))]],
@@ -267,7 +255,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         )
 
     @_checked
-    def describe_entity(self, entity: Entity) -> Neighbors:
+    def describe_entity(self, entity: Entity) -> results.Neighbors:
         """Describe an entity.
 
         The result holds types, other names, its most telling facts, and counts of its relations.
@@ -280,7 +268,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
     @_checked
     def relations_of(
         self, entity: _Text | SkipJsonSchema[None] = None, words: _Words = ""
-    ) -> Neighbors | SchemaSummary:
+    ) -> results.Neighbors | results.SchemaSummary:
         """Show the relations of an entity or of the graph.
 
         With words, the nearest relations come first.
@@ -296,7 +284,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
         return sort_by_words(self.index, one_each, words.strip())
 
     @_checked
-    def facts(self, entity: Entity, relation: Relation = None, limit: Limit = 50, start: _Start = 0) -> Neighbors:
+    def facts(
+        self, entity: Entity, relation: Relation = None, limit: Limit = 50, start: _Start = 0
+    ) -> results.Neighbors:
         """List the facts of an entity, as head or tail.
 
         Some facts of each relation come first.
@@ -308,7 +298,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         return neighbors_of(self.index, resolve(self.index, entity), limit, relation or None, start)
 
     @_checked
-    def find_paths(self, entities: _Entities, max_hops: _Hops = 4, limit: _Few = 5) -> FoundPaths:
+    def find_paths(self, entities: _Entities, max_hops: _Hops = 4, limit: _Few = 5) -> results.FoundPaths:
         """Find the shortest chains of facts that join each two of some entities.
 
         Raises:
@@ -324,11 +314,11 @@ class KnowledgeGraphToolkit(BaseToolkit):
             documents = self._matches(pattern, limit)
         except NoEvidenceError:
             raise NoEvidenceError(f"No chain of at most {max_hops} facts joins {listed(entities)}.") from None
-        chains = [Chain(facts=_facts_of(document)) for document in documents]
-        return FoundPaths(chains=chains, truncated=any(one.metadata["truncated"] for one in documents))
+        chains = [results.Chain(facts=_facts_of(document)) for document in documents]
+        return results.FoundPaths(chains=chains, truncated=any(one.metadata["truncated"] for one in documents))
 
     @_checked
-    def ask(self, question: QuestionText) -> Answer:
+    def ask(self, question: QuestionText) -> results.Answer:
         """Answer a question, with the facts that the answer rests on.
 
         A refusal is an answer, too.
@@ -347,7 +337,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         conditions: _Conditions = [],  # noqa: B006 - the arguments of a tool are not changed
         absent: _Absent = [],  # noqa: B006
         operation: _Operation = None,
-    ) -> Answer:
+    ) -> results.Answer:
         """Find all that fits a pattern, written as `parse_pattern` reads it.
 
         Its names and relations are exact.
@@ -378,7 +368,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         return self._answer("", documents, with_llm=False)
 
     @_checked
-    def run_query(self, query: _Text) -> QueryRows:
+    def run_query(self, query: _Text) -> results.QueryRows:
         """Run a query that only reads in the database.
 
         Raises:
@@ -391,10 +381,10 @@ class KnowledgeGraphToolkit(BaseToolkit):
                 "run_query: there is no database to run a query in.", hint_python="Give executor= to the toolkit."
             )
         rows = self.executor.run(query, limit=MOST_ROWS)
-        return QueryRows(
+        return results.QueryRows(
             columns=list(rows.columns),
             rows=[[_cell(cell, rows.labels) for cell in row] for row in rows.rows],
-            facts=[fact_of(Fact, triple, rows.labels, None) for triple in triples_in(rows.rows)],
+            facts=[fact_of(results.Fact, triple, rows.labels, None) for triple in triples_in(rows.rows)],
             truncated=rows.truncated,
         )
 
@@ -429,7 +419,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
         named = [node.text for node in pattern.nodes if isinstance(node, Known)]
         return made.invoke("; ".join(named) or "all", pattern=pattern, k=k, on_refusal="raise")  # type: ignore[no-any-return]
 
-    def _answer(self, question: str, documents: list[Document], *, with_llm: bool = True) -> Answer:
+    def _answer(self, question: str, documents: list[Document], *, with_llm: bool = True) -> results.Answer:
         answerer = LLMCitedAnswerer(self.llm) if self.llm is not None and with_llm else ExtractiveCitedAnswerer()
         evidence = show_evidence(documents, "numbered", max_tokens=EVIDENCE_TOKENS)
         given = AnswerInput(question=question, documents=documents, evidence=evidence.text, citable=evidence.citable)
@@ -465,9 +455,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
             raise InvalidArgumentError(f"the graph has no type {shorten(type, 100)!r}; {near}")
         return kinds[wanted]
 
-    def _entity(self, graph: KnowledgeGraph, key: str) -> FoundEntity:
+    def _entity(self, graph: KnowledgeGraph, key: str) -> results.FoundEntity:
         row = graph.adjacency.row(graph.entities.find(key))
-        return FoundEntity(
+        return results.FoundEntity(
             key=key,
             label=graph.label(key),
             types=graph.types_of(key)[:NAMED_TYPES],
@@ -584,9 +574,9 @@ def no_such_tool(name: str, tools: Sequence[str]) -> str:
     return as_data_lines(f"there is no tool {name!r:.100}; {near}")
 
 
-def read_result(name: str, artifact: Mapping[str, Any]) -> Result:
+def read_result(name: str, artifact: Mapping[str, Any]) -> results.Result:
     """Return the typed result of a tool from the artifact of its message."""
-    kind: TypeAdapter[Result] = TypeAdapter(
+    kind: TypeAdapter[results.Result] = TypeAdapter(
         signature(getattr(KnowledgeGraphToolkit, name), eval_str=True).return_annotation
     )
     return kind.validate_python(artifact)
@@ -615,13 +605,13 @@ def _first(names: Sequence[str], most: int, title: str) -> str:
     return f"{title}: {', '.join(shown(shorten(name, NAME_LENGTH)) for name in names[:most])}{more}." if names else ""
 
 
-def _facts_of(document: Document) -> list[Fact]:
+def _facts_of(document: Document) -> list[results.Fact]:
     metadata = document.metadata
     triples = metadata["triples"][:MOST_ITEMS]
     sources = metadata.get("sources") or [None] * len(triples)
     attributes = metadata.get("attributes") or [None] * len(triples)
     return [
-        fact_of(Fact, triple, metadata["labels"], where, sets)
+        fact_of(results.Fact, triple, metadata["labels"], where, sets)
         for triple, where, sets in zip(triples, sources, attributes, strict=False)
     ]
 
