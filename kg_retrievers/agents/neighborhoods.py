@@ -61,24 +61,24 @@ def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | Non
     id = graph.entities.find(entity)
     outgoing, incoming = graph.edges.find(head=id), graph.edges.find(tail=id)
     incoming = np.setdiff1d(incoming, outgoing, assume_unique=True)  # a loop is one fact
-    rows = graph.edges[np.concatenate([outgoing, incoming])]
-    is_incoming = np.arange(len(rows)) >= len(outgoing)
-    counts = _counts(graph, rows[:, 1], is_incoming)
+    ids = np.concatenate([outgoing, incoming])
+    kinds, is_incoming = graph.edges[ids][:, 1], np.arange(len(ids)) >= len(outgoing)
+    counts = _counts(graph, kinds, is_incoming)
     if relation is not None:
-        of_relation = np.isin(rows[:, 1], _relation_ids(graph, entity, relation, rows[:, 1]))
-        rows, is_incoming = rows[of_relation], is_incoming[of_relation]
-    if start and start >= len(rows):
-        raise InvalidArgumentError(f"start is {start}, but there are {len(rows)} such facts.")
-    chosen = _some_of_each(2 * rows[:, 1].astype(np.int64) + is_incoming)[start : start + limit]
+        of_relation = np.isin(kinds, _relation_ids(graph, entity, relation, kinds))
+        ids, kinds, is_incoming = ids[of_relation], kinds[of_relation], is_incoming[of_relation]
+    if start and start >= len(ids):
+        raise InvalidArgumentError(f"start is {start}, but there are {len(ids)} such facts.")
+    chosen = _some_of_each(2 * kinds.astype(np.int64) + is_incoming)[start : start + limit].tolist()
     return Neighbors(
         entity=Named(key=entity, label=graph.label(entity)),
         types=list(graph.types_of(entity)[:MOST_ITEMS]),
         aliases=list(graph.aliases(entity)[:MOST_ITEMS]),
-        total=len(rows),
-        facts=[_fact(graph, rows[row].tolist(), bool(is_incoming[row])) for row in chosen.tolist()],
+        total=len(ids),
+        facts=[_fact(graph, graph.triple(ids[at]), bool(is_incoming[at])) for at in chosen],
         relations=counts,
         start=start,
-        left_out=len(rows) - start - len(chosen),
+        left_out=len(ids) - start - len(chosen),
         truncated=part.truncated,
     )
 
@@ -93,7 +93,7 @@ def described(index: GraphIndex, entity: str) -> Neighbors:
     around, part = neighbors_of(index, entity, 1, None), index.part(PartRequest((entity,), hops=1))
     pattern = Pattern.of(alone=[Known(entity, entity=entity)], operation="describe")
     graph, [found] = part.graph, evidence_around(part, pattern, 1)
-    facts = [_said(graph, triple, is_incoming=triple.head != entity) for triple in found.triples]
+    facts = [_fact(graph, triple, is_incoming=triple.head != entity) for triple in found.triples]
     return around.model_copy(update={"facts": facts, "start": None, "left_out": around.total - len(facts)})
 
 
@@ -153,12 +153,7 @@ def _some_of_each(groups: Array) -> Array:
     return chosen
 
 
-def _fact(graph: KnowledgeGraph, row: list[int], is_incoming: bool) -> NeighborFact:
-    head, kind, tail = row
-    return _said(graph, Triple(graph.entities[head], graph.relations[kind], graph.entities[tail]), is_incoming)
-
-
-def _said(graph: KnowledgeGraph, triple: Triple, is_incoming: bool) -> NeighborFact:
+def _fact(graph: KnowledgeGraph, triple: Triple, is_incoming: bool) -> NeighborFact:
     labels = {key: graph.label(key) for key in (triple.head, triple.tail)}
     other = triple.head if is_incoming else triple.tail
     return fact_of(NeighborFact, triple, labels, graph.sources(triple), graph.attributes(triple), other=labels[other])
