@@ -145,7 +145,7 @@ class Answers:
             found = NOTHING
             for chosen in product(*keys.values()):
                 terms = {node: Known(node.text, node.type, key) for node, key in zip(keys, chosen, strict=True)}
-                for evidence in self.matcher.match(pattern.with_known(terms)):
+                for evidence in self.matcher.match(pattern.with_nodes(terms)):
                     found = Found(
                         found.triples.union(map(tuple, evidence.triples)),
                         found.answers.union(evidence.answers),

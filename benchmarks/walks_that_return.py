@@ -147,7 +147,7 @@ def _answers(ask: Callable[[Question], list[Any]]) -> Finder:
 def _pinned(question: Question) -> Pattern:
     assert question.pattern is not None
     known = [node for node in question.pattern.nodes if isinstance(node, Known)]
-    return question.pattern.with_known({node: replace(node, entity=node.text) for node in known})
+    return question.pattern.with_nodes({node: replace(node, entity=node.text) for node in known})
 
 
 def _steps(question: Question) -> list[list[str]]:

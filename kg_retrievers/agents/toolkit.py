@@ -51,7 +51,7 @@ from kg_retrievers.errors import (
     listed,
     named_arguments,
 )
-from kg_retrievers.graph import KnowledgeGraph, Known, Path, Pattern, Unknown, readable
+from kg_retrievers.graph import KnowledgeGraph, Known, Path, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.kinds import kind_members, kind_names
 from kg_retrievers.graph.operations import MAX_CHAIN, Operation
@@ -473,7 +473,7 @@ class KnowledgeGraphToolkit(BaseToolkit):
             PatternError: If it names a relation or a type that the graph lacks.
         """
         known = [node for node in pattern.nodes if isinstance(node, Known)]
-        terms = {node: Known(node.text, entity=resolve(self.index, node.text)) for node in known}
+        terms: dict[Term, Term] = {node: Known(node.text, entity=resolve(self.index, node.text)) for node in known}
         relations = [one.relation for one in (*pattern.triples, *pattern.absent) if isinstance(one.relation, Known)]
         texts = list(dict.fromkeys(relation.text for relation in relations))
         for text, near in zip(texts, self.index.nearest_relations(texts, 3) if texts else [], strict=True):
@@ -482,7 +482,11 @@ class KnowledgeGraphToolkit(BaseToolkit):
                 raise PatternError(f"the graph has no relation {shorten(text, 100)!r}; the nearest are {names}.")
         types = {readable(name).casefold(): name for name in self.index.whole.graph.types_below}
         self._check_kinds(pattern, types)
-        return Pattern.from_dict(_with_types(pattern.with_known(terms).to_dict(), types))
+        ends = (end for head, _, tail in (*pattern.triples, *pattern.absent) for end in (head, tail))
+        for node in (*pattern.alone, *ends):
+            if isinstance(node, Unknown) and node.type is not None:
+                terms[node] = Unknown(node.name, types.get(readable(node.type).casefold()))
+        return pattern.with_nodes(terms)
 
     def _check_kinds(self, pattern: Pattern, types: Mapping[str, str]) -> None:
         """Check the kinds of unknowns.
@@ -630,16 +634,3 @@ def _cell(value: Any, labels: Mapping[str, str]) -> Any:
     if isinstance(value, list | tuple):
         return value_of([_cell(part, labels) for part in value])
     return value
-
-
-def _with_types(data: Any, types: Mapping[str, str]) -> Any:
-    """Return a pattern as `Pattern.to_dict` writes it.
-
-    Kinds of unknowns become types of the graph, or are left out.
-    """
-    if isinstance(data, Mapping):
-        kept = {name: _with_types(value, types) for name, value in data.items()}
-        if "unknown" in data and (kind := kept.pop("type", None)) is not None:
-            kept |= {"type": types[name]} if (name := readable(kind).casefold()) in types else {}
-        return kept
-    return [_with_types(part, types) for part in data] if isinstance(data, list | tuple) else data

@@ -403,10 +403,7 @@ class DatabaseExecutor(Executor):
             return facts
 
     def _queries(self, timeout: float, wanted: Sequence[AttributeCondition] = ()) -> PartQueries:
-        def run(query: str, parameters: dict[str, Any], most: int) -> Sequence[Sequence[Any]]:
-            return self._rows(query, parameters, most, timeout)
-
-        return PartQueries(self.schema(), self.dialect, run, wanted)
+        return PartQueries(self.schema(), self.dialect, partial(self._rows, timeout=timeout), wanted)
 
     def view(self, where: Where, as_of: date | str | None, validity: tuple[str, str]) -> ExecutorView:
         """Return a reader of only the facts whose attributes satisfy conditions.

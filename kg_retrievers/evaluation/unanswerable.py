@@ -43,7 +43,7 @@ class _Source:
         """Return the question about another topic."""
         text, pattern = self.question.text, self.question.pattern
         if pattern and self.node:
-            pattern = pattern.with_known({self.node: Known(name, self.node.type)})
+            pattern = pattern.with_nodes({self.node: Known(name, self.node.type)})
         text = text[: self.start] + name + text[self.end :]
         return Question(text, seed_entities=seeds, pattern=pattern, kind=kind, answerable=False)
 

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict, StrictBool
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -372,17 +372,14 @@ class Pattern(Written):
         """The names of the unknowns that are values of attributes, each once."""
         return tuple(dict.fromkeys(one.unknown for one in self.attributes))
 
-    def with_known(self, terms: Mapping[Known, Known]) -> Pattern:
-        """Return the pattern with other known nodes in place of some of its own."""
-
-        def new(node: Term) -> Term:
-            return terms.get(node, node) if isinstance(node, Known) else node
+    def with_nodes(self, new: Mapping[Any, Term]) -> Pattern:
+        """Return the pattern with other nodes in place of some of its own."""
 
         def renamed(triples: Sequence[PatternTriple]) -> tuple[PatternTriple, ...]:
-            return tuple(PatternTriple(new(head), relation, new(tail)) for head, relation, tail in triples)
+            return tuple(PatternTriple(new.get(head, head), one, new.get(tail, tail)) for head, one, tail in triples)
 
-        apart = tuple((new(a), new(b)) for a, b in self.different)
-        alone = tuple(map(new, self.alone))
+        apart = tuple((new.get(one, one), new.get(other, other)) for one, other in self.different)
+        alone = tuple(new.get(node, node) for node in self.alone)
         return replace(self, triples=renamed(self.triples), absent=renamed(self.absent), different=apart, alone=alone)
 
 

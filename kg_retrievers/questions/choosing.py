@@ -183,7 +183,7 @@ def in_words(index: GraphIndex, patterns: Sequence[Pattern]) -> list[str]:
             answers = sample_answers(index, pattern)
         known = {node for node in (*pattern.nodes, *pattern.alone) if isinstance(node, Known) and node.entity}
         labels = {node: replace(node, text=_name(index.graph, str(node.entity))) for node in known}
-        texts.append(reading_in_words(pattern.with_known(labels), answers))
+        texts.append(reading_in_words(pattern.with_nodes(labels), answers))
     return texts
 
 

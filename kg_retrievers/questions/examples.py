@@ -368,7 +368,7 @@ class ExamplePatternGenerator(LinkingGenerator):
         for option in chain(chosen, fitting):
             template = self._templates[option.position]
             terms = {_slot_term(position): slot.term for position, slot in enumerate(option.filled)}
-            pattern = template.pattern.with_known(terms)
+            pattern = template.pattern.with_nodes(terms)
             if pattern not in seen:
                 seen.add(pattern)
                 fits = option is not options[0] or self._fits(option)
@@ -462,6 +462,6 @@ def _masked(question: str, pattern: Pattern) -> tuple[_Masked, list[str]]:
             hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
     order = sorted(spans, key=lambda node: spans[node])
     slots = {node: _slot_term(slot) for slot, node in enumerate(order)}
-    written = json.dumps(replace(pattern.with_known(slots), source=None, truncated=False).to_dict(), sort_keys=True)
+    written = json.dumps(replace(pattern.with_nodes(slots), source=None, truncated=False).to_dict(), sort_keys=True)
     masked = _Masked(mask(question, list(spans.values())), len(spans), written)
     return masked, [node.text for node in order]

@@ -164,7 +164,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         for node in pattern.alone:
             if isinstance(node, Known):
                 pinned[node] = replace(node, entity=self._choices(node, entities)[0][0])
-        pattern = pattern.with_known(pinned)
+        pattern = pattern.with_nodes(pinned)
         stated = {"operation": operation.to_dict(), "around": replace(pattern, confidence=None).to_dict()}
         for part in map(self._in_names_of_graph, patterns_around(pattern)):
             written = {**_query(executor, part, types=self._types), "from": pattern.source or "given", **stated}

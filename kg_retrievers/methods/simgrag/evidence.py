@@ -152,7 +152,7 @@ def pin_seeds(pattern: Pattern, seeds: Sequence[str], graph: KnowledgeGraph) -> 
             meant = [seed for seed, names in named.items() if node.text.casefold() in names]
             if len(meant) == 1:  # of two seeds with one name, either may be meant
                 pinned[node] = Known(node.text, node.type, meant[0])
-    return pattern.with_known(pinned)
+    return pattern.with_nodes(pinned)
 
 
 #: Distances that differ by less are equal.
