@@ -23,7 +23,6 @@ from typing_extensions import TypedDict
 from kg_retrievers.agents.nodes import STOPPED, BudgetedNode, State, citation_problem, final
 from kg_retrievers.agents.results import Answer, Fact, shorten
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput
-from kg_retrievers.agents.texts import text_of
 from kg_retrievers.agents.toolkit import TEXTS, KnowledgeGraphToolkit, no_such_tool, read_result
 from kg_retrievers.agents.workflow import RETRY
 from kg_retrievers.chains.cited_answer import CitedAnswer, check_answer, no_answer
@@ -212,7 +211,7 @@ def _act(tools: Mapping[str, BaseTool], state: State, counter: CostCounter) -> B
             said, status = message.text, message.status
             if message.artifact is not None:
                 result = read_result(name, message.artifact)
-                said = text_of(result, seen.mark)
+                said = result.in_words(seen.mark)
                 if isinstance(result, Answer) and result.refusal is None and result.citations:
                     update["found"] = {"question": str(call["args"].get("question")), "answer": message.artifact}
         replies.append(ToolMessage(said, tool_call_id=id, name=name, status=status))

@@ -1,17 +1,21 @@
 """Define the answers of tools and services.
 
-Results are typed, JSON-safe, and short enough for a model to read or a page to show.
+Results are typed, JSON-safe, and short enough for a model to read or a page to show. Each has a text for a model.
 
 A key is as the graph has it, unless it holds characters that `as_data` changes.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from kg_retrievers.graph.verbalize import as_data
+from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
+from kg_retrievers.core.stages import shown_confidence
+from kg_retrievers.graph.verbalize import as_data, readable
 
 #: The most characters of a text of a result.
 LONGEST = 2_000
@@ -102,6 +106,31 @@ class CitedFact(Fact):
     number: int
 
 
+#: Gives the text before a fact, such as "[3] ".
+Mark = Callable[[Fact], str]
+
+
+def _own_number(fact: Fact) -> str:
+    return f"[{fact.number}] " if isinstance(fact, CitedFact) else ""
+
+
+def _facts(facts: Iterable[Fact], mark: Mark) -> Iterable[str]:
+    for fact in facts:
+        sources = f" (from {'; '.join(fact.sources)})" if fact.sources else ""
+        yield f"{mark(fact)}{fact.text}{sources}"
+
+
+def _counted(facts: int) -> str:
+    return f"{facts:,} {'fact' if facts == 1 else 'facts'}"
+
+
+def _row(cells: Iterable[Any]) -> str:
+    def said(cell: Any) -> str:
+        return "" if cell is None else "; ".join(map(said, cell)) if isinstance(cell, list) else str(cell)
+
+    return " | ".join(map(said, cells))
+
+
 class Refusal(Part):
     """Why a question is not answered.
 
@@ -132,6 +161,22 @@ class Result(Part):
         """Return how an agent sees the items that were left out."""
         return self.further
 
+    @abstractmethod
+    def lines(self, mark: Mark) -> Iterable[str]:
+        """Yield its lines for a model."""
+
+    def in_words(self, mark: Mark = _own_number) -> str:
+        """Return it as a text for a model.
+
+        Everything that comes from the graph stands in the frame of `TOOL_MESSAGE`.
+        """
+        lines = [*self.lines(mark)]
+        if self.truncated:
+            lines.append("(A limit ended the search; there may be more.)")
+        if self.left_out:
+            lines.append(f"({self.left_out:,} more left out. {self.go_on()})")
+        return TOOL_MESSAGE.format(evidence="\n".join(lines))
+
 
 class Answer(Result):
     """An answer, or why there is none.
@@ -158,6 +203,21 @@ class Answer(Result):
     value: Value | None = None
     refusal: Refusal | None = None
 
+    def lines(self, mark: Mark) -> Iterable[str]:
+        """Yield its lines for a model."""
+        yield f"Answer: {self.answer}"
+        if self.refusal is not None:
+            yield f"Why: {self.refusal.reason}"
+            yield f"Next step: {self.refusal.next_step}"
+        if isinstance(self.value, Table):
+            yield " | ".join(self.value.columns)
+            yield from (_row(row) for row in self.value.rows)
+        if self.confidence is not None:
+            yield f"Confidence: {shown_confidence(self.confidence)}"
+        if self.supported is False:
+            yield "Not supported: the cited facts do not name the answer."
+        yield from _facts(self.citations, mark)
+
 
 class FoundEntity(Named):
     """An entity that a text may mean.
@@ -171,6 +231,15 @@ class FoundEntity(Named):
     types: list[Text] = []
     aliases: list[Text] = []
     facts: int | None = None
+
+    def line(self) -> str:
+        """Return its line for a model."""
+        said = [self.label]
+        said += [f"key {self.key}"] if self.key != self.label else []
+        said += [", ".join(self.types)] if self.types else []
+        said += [f"also called {'; '.join(self.aliases)}"] if self.aliases else []
+        said += [_counted(self.facts)] if self.facts is not None else []
+        return " | ".join(said)
 
 
 class FoundEntities(Result):
@@ -188,6 +257,15 @@ class FoundEntities(Result):
     entities: list[FoundEntity] = []
     nearest: list[FoundEntity] = []
 
+    def lines(self, mark: Mark) -> Iterable[str]:
+        """Yield its lines for a model."""
+        if not self.entities:
+            yield f"Nothing is named {self.asked!r}. Try other words, or relations_of for the types of the graph."
+        yield from map(FoundEntity.line, self.entities)
+        if self.nearest:
+            yield "Nearest other names:" if self.entities else "The nearest names:"
+            yield from map(FoundEntity.line, self.nearest)
+
 
 class Chain(Part):
     """Facts that join entities, from the first entity to the last."""
@@ -202,6 +280,12 @@ class FoundPaths(Result):
 
     chains: list[Chain] = []
 
+    def lines(self, mark: Mark) -> Iterable[str]:
+        """Yield its lines for a model."""
+        for number, chain in enumerate(self.chains, 1):
+            yield f"Chain {number}:"
+            yield from _facts(chain.facts, mark)
+
 
 class QueryRows(Result):
     """The rows that a query of a database gives, and the facts in them."""
@@ -211,6 +295,12 @@ class QueryRows(Result):
     columns: list[Text]
     rows: list[list[Value | None]]
     facts: list[Fact] = []
+
+    def lines(self, mark: Mark) -> Iterable[str]:
+        """Yield its lines for a model."""
+        yield " | ".join(self.columns)
+        yield from map(_row, self.rows)
+        yield from _facts(self.facts, mark)
 
 
 class Counted(Part):
@@ -267,6 +357,18 @@ class SchemaSummary(Result):
     attributes: list[Counted] = []
     methods: list[Text] = []
 
+    def lines(self, mark: Mark) -> Iterable[str]:
+        """Yield its lines for a model."""
+        entities = "" if self.entities is None else f"{self.entities:,} entities, "
+        facts = "" if self.facts is None else f"{self.facts:,} facts, "
+        yield f"{entities}{facts}{self.relation_count:,} relations, {self.type_count:,} types"
+        for relation in self.relations:
+            ends = f"{' or '.join(relation.head_types) or '?'} -> {' or '.join(relation.tail_types) or '?'}"
+            values = "" if relation.least is None else f", {relation.least} to {relation.greatest}"
+            yield f"{relation.relation}: {ends}{values} ({relation.facts:,})"
+        if self.types:
+            yield f"Types: {'; '.join(f'{kind.name} ({kind.count:,})' for kind in self.types)}"
+
 
 class RelationCount(Part):
     """How many facts of a relation an entity has.
@@ -317,3 +419,14 @@ class Neighbors(Result):
     def go_on(self) -> str:
         """Return how an agent sees the items that were left out."""
         return self.further if self.start is None else f"Call facts again with start={self.start + len(self.facts)}."
+
+    def lines(self, mark: Mark) -> Iterable[str]:
+        """Yield its lines for a model."""
+        yield f"{self.entity.label}: {_counted(self.total)}"
+        if self.types:
+            yield f"Types: {'; '.join(self.types)}"
+        if self.aliases:
+            yield f"Also called: {'; '.join(self.aliases)}"
+        yield from _facts(self.facts, mark)
+        counts = (f"{readable(one.relation)} ({one.outgoing + one.incoming:,})" for one in self.relations)
+        yield f"All relations: {'; '.join(counts)}"

@@ -32,7 +32,6 @@ from kg_retrievers.agents.bounds import (
 )
 from kg_retrievers.agents.neighborhoods import described, neighbors_of, resolve, sort_by_words
 from kg_retrievers.agents.results import shorten, shown
-from kg_retrievers.agents.texts import text_of
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -517,12 +516,12 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
         def run(**arguments: Any) -> tuple[str, dict[str, Any]]:
             try:
-                result = fit(verb(**arguments), self.max_tokens, text_of)
+                result = fit(verb(**arguments), self.max_tokens, results.Result.in_words)
             except BudgetError:
                 raise
             except KGRetrieversError as error:
                 raise ToolException(error_text(name, error)) from error
-            return text_of(result), result.model_dump(mode="json", exclude_none=True)
+            return result.in_words(), result.model_dump(mode="json", exclude_none=True)
 
         return StructuredTool(
             name=name,

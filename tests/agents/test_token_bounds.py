@@ -21,7 +21,6 @@ from kg_retrievers.agents.results import (
     SchemaSummary,
     shown,
 )
-from kg_retrievers.agents.texts import text_of
 from kg_retrievers.errors import InvalidArgumentError
 
 #: Texts of which a name may be made, each with many tokens a character in its own way.
@@ -88,8 +87,8 @@ def test_a_result_keeps_to_the_bound_whatever_the_names_are(name, max_tokens):
 @pytest.mark.parametrize("max_tokens", [LEAST_TOKENS, 2_000])
 def test_the_text_of_a_result_keeps_to_the_bound_and_says_how_to_go_on(name, max_tokens):
     for result in results(name):
-        short = fit(result, max_tokens, text_of)
-        text = text_of(short)
+        short = fit(result, max_tokens, Result.in_words)
+        text = short.in_words()
         assert count_tokens(text) <= max_tokens
         assert f"({short.left_out:,} more left out. {short.go_on()})" in text
         assert short.go_on().split()[0] in ("Call", "Ask", "Write")
