@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
@@ -13,17 +15,7 @@ from kg_retrievers.agents.results import shorten, shown
 from kg_retrievers.chains.cited_answer import CitedAnswer
 from kg_retrievers.core.documents import best_answers, documents_answers, is_table, why_unsure
 from kg_retrievers.core.replies import refusal_of
-from kg_retrievers.errors import (
-    DatabaseError,
-    EntityLinkingError,
-    KGRetrieversError,
-    LowConfidenceError,
-    NoEvidenceError,
-    PatternError,
-    QuerySafetyError,
-    RefusalError,
-    SearchBudgetError,
-)
+from kg_retrievers.errors import KGRetrieversError, LowConfidenceError, RefusalError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import attribute_words, triple_lines, words_with
 from kg_retrievers.index import GraphIndex
@@ -31,33 +23,25 @@ from kg_retrievers.index.hints import looks_foreign
 
 OneFact = TypeVar("OneFact", bound=results.Fact)
 
-#: The next step of an agent, by the error.
-STEPS: Mapping[type[KGRetrieversError], str] = {
-    EntityLinkingError: "Call search_entities with the name, and use a name or key that it gives.",
-    LowConfidenceError: "If the reason shows the reading that you mean, call run_pattern with it. Else call "
-    "relations_of with the words that were not understood, then facts or run_pattern; or ask again in the graph's own "
-    "words.",
-    NoEvidenceError: "The graph may not say it. Call describe_entity or relations_of to see what it says.",
-    SearchBudgetError: "Call facts or find_paths about one or two entities instead.",
-    PatternError: "Correct the pattern, and call run_pattern again. relations_of names the relations and types.",
-    QuerySafetyError: "Write one query that only reads, and call run_query again.",
-    DatabaseError: "Correct the query or make it smaller: name an entity or a relation, and set a LIMIT.",
-}
+#: The texts that models read, in `prompts.toml`.
+TEXTS: Mapping[str, Any] = tomllib.loads((files(__package__) / "prompts.toml").read_text("utf-8"))
+
+#: The next step of an agent, by the name of the error.
+STEPS: Mapping[str, str] = TEXTS["steps"]
 
 #: The next step of an agent about evidence that proposes no answer.
-UNSURE_STEP = f"Look for the answer in the facts below. If it is not there: {STEPS[LowConfidenceError]}"
+UNSURE_STEP = f"Look for the answer in the facts below. If it is not there: {STEPS['LowConfidenceError']}"
 
 
 def told(error: KGRetrieversError, question: str = "") -> results.Refusal:
     """Return the reason of an error and the next step of an agent.
 
     Example:
+        >>> from kg_retrievers.errors import NoEvidenceError
         >>> told(NoEvidenceError("SimGRAGRetriever: nothing fits.", hint_python="Raise k=.")).reason
         'nothing fits.'
     """
-    step = next(
-        (step for kind, step in STEPS.items() if isinstance(error, kind)), "Correct the call, or try another tool."
-    )
+    step = next(STEPS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in STEPS)
     if isinstance(error, RefusalError):
         step = _in_english(question) + step
     return results.Refusal(reason=error.plain_message, next_step=step)

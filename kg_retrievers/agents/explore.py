@@ -20,10 +20,11 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Overwrite, RetryPolicy
 from typing_extensions import TypedDict
 
+from kg_retrievers.agents.answers import TEXTS
 from kg_retrievers.agents.nodes import STOPPED, BudgetedNode, State, citation_problem, final
 from kg_retrievers.agents.results import Answer, Fact, shorten
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput
-from kg_retrievers.agents.toolkit import TEXTS, KnowledgeGraphToolkit, no_such_tool, read_result
+from kg_retrievers.agents.toolkit import KnowledgeGraphToolkit, no_such_tool, read_result
 from kg_retrievers.agents.workflow import RETRY
 from kg_retrievers.chains.cited_answer import CitedAnswer, check_answer, no_answer
 from kg_retrievers.chains.evidence import MARK, ShownEvidence

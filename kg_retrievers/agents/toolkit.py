@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
-from importlib.resources import files
 from inspect import signature
 from typing import Annotated, Any, ParamSpec, TypeVar
 
@@ -18,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 from pydantic.json_schema import SkipJsonSchema
 
 from kg_retrievers.agents import results
-from kg_retrievers.agents.answers import answer_of, fact_of, refused, schema_of, told, value_of
+from kg_retrievers.agents.answers import TEXTS, answer_of, fact_of, refused, schema_of, told, value_of
 from kg_retrievers.agents.bounds import (
     DEFAULT_TOKENS,
     LEAST_TOKENS,
@@ -108,9 +106,6 @@ _Absent = Annotated[_Triples, Field(description="Triples that must not hold.")]
 _Few = Annotated[int, Field(ge=1, le=100)]
 _Start = Annotated[int, Field(ge=0, description="Facts to pass over.")]
 _Hops = Annotated[int, Field(ge=1, le=MAX_CHAIN)]
-
-#: The texts that models read, in `prompts.toml`.
-TEXTS: Mapping[str, Any] = tomllib.loads((files(__package__) / "prompts.toml").read_text("utf-8"))
 
 #: The purpose of each tool. Placeholders: `relations`, `types` and `language`.
 DESCRIPTIONS: Mapping[str, str] = TEXTS["tools"]
