@@ -89,7 +89,8 @@ class _Query:
             self.wanted[wanted] = None
 
 
-def read(query: str) -> tuple[list[Token], SyntaxNode]:
+@lru_cache(maxsize=16)  # one query is read for several checks in a row
+def read(query: str) -> tuple[tuple[Token, ...], SyntaxNode]:
     """Parse a query by the grammar, in time linear in its length.
 
     Args:
@@ -102,12 +103,6 @@ def read(query: str) -> tuple[list[Token], SyntaxNode]:
         CypherSafetyError: If it does not fit. The message names the first token that does not, and what could stand
             there instead.
     """
-    tokens, root = _read(query)
-    return list(tokens), root
-
-
-@lru_cache(maxsize=16)  # one query is read for several checks in a row
-def _read(query: str) -> tuple[tuple[Token, ...], SyntaxNode]:
     pieces = [token for token in tokenize(query) if token.kind not in ("blank", "comment")]
     if len(pieces) > MAX_TOKENS:
         reason = f", behind {MAX_TOKENS} words and signs, the most that are read. Pass a long list as a parameter"

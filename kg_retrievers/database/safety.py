@@ -8,7 +8,7 @@ refused.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -151,7 +151,7 @@ class _Column(NamedTuple):
     sort_by: str | None
 
 
-def _columns(text: str, tokens: list[Token], columns: SyntaxNode, nodes: list[SyntaxNode]) -> list[_Column] | None:
+def _columns(text: str, tokens: Sequence[Token], columns: SyntaxNode, nodes: list[SyntaxNode]) -> list[_Column] | None:
     """Return the columns of a RETURN, or None if it has *."""
     found = list[_Column]()
     seen = {tokens[node.start].name.lower() for node in nodes if node.rule == "variable" and node.start < columns.end}
@@ -171,7 +171,7 @@ def _columns(text: str, tokens: list[Token], columns: SyntaxNode, nodes: list[Sy
     return None if tokens[columns.start].text == "*" else found
 
 
-def _used(tokens: list[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, str, Token]]:
+def _used(tokens: Sequence[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, str, Token]]:
     """Yield the names in the query, each with its rule and its token."""
     for node in nodes:
         if node.rule in ("labels", "types", "is_a"):
