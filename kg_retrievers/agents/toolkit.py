@@ -304,10 +304,8 @@ class KnowledgeGraphToolkit(BaseToolkit):
             raise InvalidArgumentError("find_paths: these are one entity. Name two.")
         connect = Operation("connect", max_hops=max_hops, limit=limit)
         pattern = Pattern.of(alone=[Known(key, entity=key) for key in keys], operation=connect)
-        try:
-            documents = self._matches(pattern, limit)
-        except NoEvidenceError:
-            raise NoEvidenceError(f"No chain of at most {max_hops} facts joins {listed(entities)}.") from None
+        nothing = f"No chain of at most {max_hops} facts joins {listed(entities)}."
+        documents = self._matches(pattern, limit, nothing)
         chains = [results.Chain(facts=_facts_of(document)) for document in documents]
         return results.FoundPaths(chains=chains, truncated=any(one.metadata["truncated"] for one in documents))
 
@@ -341,11 +339,9 @@ class KnowledgeGraphToolkit(BaseToolkit):
                 target stands in no triple.
             EntityLinkingError: If it names an entity that the graph lacks, or that several entities are called.
         """
-        written = {"triples": triples, "target": target, "conditions": conditions, "absent": absent}
-        if target is None:
-            del written["target"]
+        written = {"triples": triples, "conditions": conditions, "absent": absent, "operation": operation}
         try:
-            read = parse_pattern(json.dumps({**written, "operation": operation}))
+            read = parse_pattern(json.dumps(written if target is None else written | {"target": target}))
         except PatternParseError as error:
             wrong = error.plain_message.partition(" Wanted one JSON object")[0]
             raise PatternError(f"run_pattern: {wrong}") from None
@@ -353,13 +349,8 @@ class KnowledgeGraphToolkit(BaseToolkit):
         if target is not None and pattern.target is None:
             unknowns = listed([f"UNKNOWN {node.name}" for node in pattern.nodes if isinstance(node, Unknown)])
             raise PatternError(f"the target {shorten(target, 100)!r} stands in no triple; in triples are {unknowns}.")
-        try:
-            documents = self._matches(pattern, 1)
-        except NoEvidenceError:
-            raise NoEvidenceError(
-                "Nothing in the graph fits the pattern. Check the direction of each triple."
-            ) from None
-        return self._answer("", documents, with_llm=False)
+        nothing = "Nothing in the graph fits the pattern. Check the direction of each triple."
+        return self._answer("", self._matches(pattern, 1, nothing), with_llm=False)
 
     @_checked
     def run_query(self, query: _Text) -> results.QueryRows:
@@ -406,12 +397,20 @@ class KnowledgeGraphToolkit(BaseToolkit):
 
         return self._cache.get("retriever", (), build)
 
-    def _matches(self, pattern: Pattern, k: int) -> list[Document]:
-        """Return the evidence that fits a pattern exactly."""
+    def _matches(self, pattern: Pattern, k: int, nothing: str) -> list[Document]:
+        """Return the evidence that fits a pattern exactly.
+
+        Raises:
+            NoEvidenceError: If nothing fits, with the message `nothing`.
+        """
         matcher: Any = registry.find_method("simgrag").load_retriever()
         made = self._cache.get("matcher", (), lambda: matcher(self.index, max_distance=0.0, direction="respect"))
         named = [node.text for node in pattern.nodes if isinstance(node, Known)]
-        return made.invoke("; ".join(named) or "all", pattern=pattern, k=k, on_refusal="raise")  # type: ignore[no-any-return]
+        try:
+            found: list[Document] = made.invoke("; ".join(named) or "all", pattern=pattern, k=k, on_refusal="raise")
+        except NoEvidenceError:
+            raise NoEvidenceError(nothing) from None
+        return found
 
     def _answer(self, question: str, documents: list[Document], *, with_llm: bool = True) -> results.Answer:
         answerer = LLMCitedAnswerer(self.llm) if self.llm is not None and with_llm else ExtractiveCitedAnswerer()
