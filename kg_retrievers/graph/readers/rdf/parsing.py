@@ -216,6 +216,11 @@ class RdflibGraph:
             usual = {}
         return {prefix: namespace for prefix, namespace in bound.items() if usual.get(prefix) != namespace}
 
+    def read(self, begin: Callable[[dict[str, str]], None], take: Callable[[Iterable[Any]], None]) -> None:
+        """Read it, as `RdfFile.read` does."""
+        begin(self.prefixes)
+        take(self)
+
     def __iter__(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield the statements in sorted order, since rdflib keeps none."""
         rows = self._graph.quads((None, None, None, None)) if hasattr(self._graph, "quads") else self._graph

@@ -438,81 +438,57 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions, ontology: Seq
     """
     if isinstance(source, str | Path):
         source = [source]
-    if isinstance(source, Sequence) and source:
-        return _read_files([*map(Path, source)], format, options, ontology)
-    if not is_rdflib(source):
+    paths = [*map(Path, source)] if isinstance(source, Sequence) else []
+    if not paths and not is_rdflib(source):
         raise InvalidArgumentError(
             f"KnowledgeGraph.from_rdf: wanted the path of a file, a list of paths, or a Graph or Dataset of rdflib, "
             f"but got {source!r:.100}."
         )
-    graph = RdflibGraph(source, options.on_error)
-    statements = Statements(options, graph.module, Path("rdflib"))
-    statements.begin(graph.prefixes)
-    statements.take(graph)
-    prefixes = dict(graph.prefixes)
-    skipped = _take_files(statements, [], None, ontology, prefixes)
-    return _build(statements, graph.format, prefixes, graph.skipped + skipped)
-
-
-def _read_files(
-    paths: Sequence[Path], format: str | None, options: RdfOptions, ontology: Sequence[Path]
-) -> GraphBuilder:
-    first = rdf_format(paths[0], format)
-    statements, prefixes = Statements(options, oxigraph(), paths[0]), dict[str, str]()
-    skipped = _take_files(statements, paths, format, ontology, prefixes)
-    builder = _build(statements, first, prefixes, skipped)
-    if len(paths) + len(ontology) > 1:
-        names = [*(path.name for path in paths), *(f"{path.name}, which only describes" for path in ontology)]
-        builder.reading.understood["files"] = "; ".join(names)
-    return _checked(builder, paths[0])
-
-
-def _take_files(
-    statements: Statements,
-    paths: Sequence[Path],
-    format: str | None,
-    ontology: Sequence[Path],
-    prefixes: dict[str, str],
-) -> int:
-    """Take the statements of files, add the prefixes that they declare, and return how many lines were skipped.
-
-    If two files declare one prefix, the first one counts.
-    """
-    options, skipped = statements.options, 0
-    for number, path in enumerate([*paths, *ontology], start=0 if paths else 1):  # 0 is a graph of rdflib
-        only_describes = number >= (len(paths) or 1)
+    shown = rdf_format(paths[0], format) if paths else RdflibGraph.format
+    statements, prefixes, skipped = Statements(options, oxigraph(), (paths or [Path(shown)])[0]), dict[str, str](), 0
+    sources: list[Any] = paths or [source]
+    for number, one in enumerate([*sources, *ontology]):
+        only_describes = number >= len(sources)
         statements.next_file(number, only_describes)
-        shown = rdf_format(path, None if only_describes else format)
-        if shown == "Wikidata JSON":
-            text = TextFile(path, FileOptions(on_error=options.on_error, limits=options.limits))
-            statements.begin({})
-            statements.take(WikidataJson(text, oxigraph(), statements.left_out))
-            skipped += text.skipped
-            continue
-        file = RdfFile(path, shown, options.base_iri, options.on_error, options.limits)
-        has_formulas = shown == "N3" and options.graphs is None
-        file.read(partial(statements.begin, has_formulas=has_formulas), statements.take)
-        skipped += file.skipped
-        for prefix, iri in file.prefixes.items():
-            prefixes.setdefault(prefix, iri)
+        opened = _opened(one, None if only_describes else format, statements)
+        has_formulas = opened.format == "N3" and options.graphs is None
+        opened.read(partial(statements.begin, has_formulas=has_formulas), statements.take)
+        skipped += opened.skipped
+        # If two files declare one prefix, the first one counts.
+        prefixes |= {prefix: iri for prefix, iri in opened.prefixes.items() if prefix not in prefixes}
         if only_describes and not statements.only_described:
             raise GraphLoadError(
                 "describes nothing.",
-                path,
+                one,
                 hint_python="Give ontology= a file of RDF with classes, relations or labels, as .ttl or .owl.",
                 hint_shell="Give --ontology a file of RDF with classes, relations or labels, as .ttl or .owl.",
             )
-    return skipped
+    builder = _build(statements, shown, prefixes, skipped)
+    return _checked(builder, paths, ontology) if paths else builder
 
 
-def _checked(builder: GraphBuilder, path: Path) -> GraphBuilder:
-    """Return what a file says, if it says anything."""
+def _opened(source: Any, format: str | None, statements: Statements) -> RdfFile | RdflibGraph | WikidataJson:
+    """Return a file or a graph of rdflib that is read next."""
+    options = statements.options
+    if not isinstance(source, Path):
+        return RdflibGraph(source, options.on_error)
+    if rdf_format(source, format) == WikidataJson.format:
+        file = TextFile(source, FileOptions(on_error=options.on_error, limits=options.limits))
+        return WikidataJson(file, oxigraph(), statements.left_out)
+    return RdfFile(source, format, options.base_iri, options.on_error, options.limits)
+
+
+def _checked(builder: GraphBuilder, paths: Sequence[Path], ontology: Sequence[Path]) -> GraphBuilder:
+    """Return what files say, if they say anything, with their names if there are several."""
+    if len(paths) + len(ontology) > 1:
+        names = [*(path.name for path in paths), *(f"{path.name}, which only describes" for path in ontology)]
+        builder.reading.understood["files"] = "; ".join(names)
     if not (len(builder) or builder.labels or builder.types or builder.relation_labels or builder.declared_types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
-        empty = "" if path.stat().st_size else "the file is empty: "
+        empty = "" if paths[0].stat().st_size else "the file is empty: "
         raise GraphLoadError(
             f"{empty}no facts, {builder.skipped:,} malformed lines{left}.",
-            path,
+            paths[0],
             hint_python="Name a file that holds statements of RDF.",
         )
     return builder

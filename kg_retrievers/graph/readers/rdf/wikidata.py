@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from reprlib import repr as short
 from typing import Any
 
@@ -40,11 +40,27 @@ class WikidataJson:
         file: The file.
         module: The module with the terms.
         left_out: Counts what has no statement.
+
+    Attributes:
+        prefixes: The prefixes that the file declares: none.
     """
+
+    format = "Wikidata JSON"
+    prefixes: Mapping[str, str] = {}
 
     def __init__(self, file: TextFile, module: Any, left_out: Counter[str]) -> None:
         """Read nothing yet."""
         self._file, self._module, self._left_out = file, module, left_out
+
+    @property
+    def skipped(self) -> int:
+        """How many lines were skipped."""
+        return self._file.skipped
+
+    def read(self, begin: Callable[[dict[str, str]], None], take: Callable[[Iterable[Any]], None]) -> None:
+        """Read it, as `RdfFile.read` does."""
+        begin({})
+        take(self)
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the statements of each entity.
