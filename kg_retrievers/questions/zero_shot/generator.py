@@ -621,7 +621,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             confidence *= VALUE_FOR_THING
         elif kind and not (covered >= COVERED).any() and measures <= 0 and (first.asked.kind != kind or measures < 0):
             confidence *= OTHER_VALUE
-        if choice.least("said") < 0:
+        if len(choice.arms) == 1 and len(first.walks[choice.walks[0]]) == 1 and choice.least("said") < 0:
             confidence *= OTHER_END
         lacked, lacking = None, tuple[str, ...]()
         is_named = len(choice.arms) == 1 and first.is_named_lacked and any(word.telling for word in words)
