@@ -19,12 +19,15 @@ NAMED = "urn:x-name:"
 #: Of how many starts of IRIs, up to the last "/" or "#", the namespaces are kept.
 _STARTS_KEPT = 1 << 16
 
-# What no IRI holds, and what it holds behind a question mark alone (RFC 3987, section 2.2).
-_FORBIDDEN = r'\x00-\x20<>"{}|^`\\\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff' + "".join(
+# What no IRI holds, and what it holds behind a question mark alone (RFC 3987, section 2.2). Only a host has brackets.
+_FORBIDDEN = r'\[\]\x00-\x20<>"{}|^`\\\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff' + "".join(
     chr(plane << 16 | last) for plane in range(1, 17) for last in (0xFFFE, 0xFFFF)
 )
 _PRIVATE = r"\ue000-\uf8ff\U000f0000-\U0010ffff"
-_IRI = re.compile(f"[A-Za-z][A-Za-z0-9+.-]*:[^{_FORBIDDEN}{_PRIVATE}]*([?][^{_FORBIDDEN}]*)?")
+_IRI = re.compile(
+    r"(?!.*%(?![0-9A-Fa-f]{2}))[A-Za-z][A-Za-z0-9+.-]*:(//\[[0-9A-Fa-f:.]+\])?"
+    f"[^?#{_FORBIDDEN}{_PRIVATE}]*([?][^#{_FORBIDDEN}]*)?(#[^#{_FORBIDDEN}{_PRIVATE}]*)?"
+)
 
 
 class Prefixes:
@@ -88,9 +91,8 @@ class Prefixes:
         if name.startswith("<") and name.endswith(">") and _IRI.fullmatch(name[1:-1]):
             return name[1:-1]
         prefix, colon, rest = name.partition(":")
-        if colon and prefix in self.namespaces and _IRI.fullmatch(iri := self.namespaces[prefix] + rest):
-            return iri
-        return name if _IRI.fullmatch(name) else NAMED + quote(name, safe="")
+        iri = self.namespaces[prefix] + rest if colon and prefix in self.namespaces else name
+        return iri if _IRI.fullmatch(iri) else NAMED + quote(name, safe="")
 
     def namespace_of(self, iri: str) -> str:
         """Return the longest known namespace that an IRI begins with.

@@ -12,17 +12,28 @@ from urllib.parse import quote
 
 import numpy as np
 
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.attributes import SOURCE, AttributeValue, read_attribute_set
 from kg_retrievers.graph.building import NO_ATTRIBUTES
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.rdf.parsing import oxigraph
 from kg_retrievers.graph.writers.content import ROWS, Entity, GraphContent
+from kg_retrievers.graph.writers.texts import xml_text
 
 #: The formats that hold the sources of facts as named graphs. The others hold them as attributes.
 NAMED_GRAPHS = ("nq", "trig", "jsonld")
 
 #: The formats in which no node can reify a triple of RDF 1.2. It is an `rdf:Statement` there.
 OLD_FORMATS = ("jsonld",)
+
+#: The names that are the syntax of RDF/XML. It cannot hold relations of these names.
+_SYNTAX = re.compile(
+    re.escape(WELL_KNOWN["rdf"])
+    + "(RDF|Description|ID|about|parseType|resource|nodeID|datatype|li|aboutEach|aboutEachPrefix|bagID)"
+)
+
+#: The keys of blank nodes that every format can hold. Other keys become IRIs.
+_BLANK = re.compile("_:[A-Za-z][A-Za-z0-9]*")
 
 _PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*)?")
 
@@ -40,10 +51,13 @@ def write_rdf(content: GraphContent, file: BinaryIO, format: str) -> None:
         format: The format, such as "nt" or "ttl".
 
     Raises:
+        InvalidArgumentError: If RDF/XML cannot hold a relation or a text.
         MissingExtraError: If pyoxigraph is not installed.
     """
     statements = _Statements(content, Prefixes(content.prefixes), format)
     quads = statements.quads() if format in NAMED_GRAPHS else (quad.triple for quad in statements.quads())
+    if format == "rdf":
+        quads = map(_xml_triple, quads)
     module = oxigraph()
     module.serialize(quads, file, module.RdfFormat.from_extension(format), prefixes=_declarable(content.prefixes))
 
@@ -147,14 +161,24 @@ class _Statements:
         return self._module.Literal(entity.label, datatype=datatype)
 
     def _node(self, key: str) -> Any:
-        is_blank = key.startswith("_:") and key[2:].isalnum() and key.isascii()
-        return self._module.BlankNode(key[2:]) if is_blank else self._iri(key)
+        return self._module.BlankNode(key[2:]) if _BLANK.fullmatch(key) else self._iri(key)
 
     def _iri(self, name: str) -> Any:
         try:
             return self._module.NamedNode(self._prefixes.expand(name))
         except ValueError:  # as of "http://["
             return self._module.NamedNode(NAMED + quote(name, safe=""))
+
+
+def _xml_triple(triple: Any) -> Any:
+    """Return a triple if RDF/XML can hold it, or raise an error."""
+    if found := _SYNTAX.fullmatch(triple.predicate.value):
+        message = (
+            f"KnowledgeGraph.write: RDF/XML cannot hold the relation 'rdf:{found[1]}', which is a word of its syntax."
+        )
+        raise InvalidArgumentError(f"{message} Write nt, ttl or JSONL.")
+    xml_text(getattr(triple.object, "value", ""))
+    return triple
 
 
 def _declarable(prefixes: Mapping[str, str]) -> dict[str, str]:

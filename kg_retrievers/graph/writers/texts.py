@@ -105,7 +105,7 @@ def _data(prefix: str, attributes: dict[str, Any]) -> str:
         for name, value in attributes.items()
         if value not in ("", [])
     }
-    parts = [(key, escape(_checked(text), _KEPT_BREAK)) for key, text in texts.items()]
+    parts = [(key, escape(xml_text(text), _KEPT_BREAK)) for key, text in texts.items()]
     return "".join(f"<data key={_quoted(key)}>{text}</data>" for key, text in parts)
 
 
@@ -121,10 +121,11 @@ def _key(prefix: str, name: str, value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_checked(text), _KEPT_SPACE)
+    return quoteattr(xml_text(text), _KEPT_SPACE)
 
 
-def _checked(text: str) -> str:
+def xml_text(text: str) -> str:
+    """Return a text if XML can hold it, or raise an error."""
     if found := _UNFIT.search(text):
         raise InvalidArgumentError(
             f"KnowledgeGraph.write: {text!r:.100} holds the character {found[0]!r}, which XML cannot hold. Write "
