@@ -112,6 +112,7 @@ _CALLED_HERE = {
     **dict.fromkeys(("sep", "separator"), "delimiter"),
     **dict.fromkeys(("persist_directory", "persist_dir", "folder"), "path"),
     "question": "text",
+    **dict.fromkeys(("average", "avg"), "mean"),
 }
 
 
@@ -191,10 +192,21 @@ def named_arguments(named: Named) -> Named:
                 form, given = form.replace(parameters=list(form.parameters.values())[1:]), args[1:]
             if isinstance(cause, MemoryError):
                 raise OutOfMemoryError(f"{who}: the system gives this process no more memory.", **_LESS) from cause
-            bind_arguments(who, form, given, kwargs)
+            try:
+                bind_arguments(who, form, given, kwargs)
+            except InvalidArgumentError as error:
+                error.hint_python = _other_reader(args[:1], kwargs.keys() - form.parameters.keys())
+                raise error from None
             raise
 
     return cast(Named, checked_call)
+
+
+def _other_reader(owner: Sequence[Any], strange: set[str]) -> str:
+    """Return which constructor of a class takes an argument that another one lacks."""
+    names = [name for name in dir(owner[0]) if name.startswith("from_")] if owner and isinstance(owner[0], type) else []
+    readers = [name for name in names if not strange.isdisjoint(signature(getattr(owner[0], name)).parameters)]
+    return f"{owner[0].__name__}.{readers[0]} takes {min(strange)!r}." if readers else ""
 
 
 def bind_arguments(who: str, form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,16 +258,22 @@ def check_known(
         raise InvalidArgumentError(f"{who}: there is no {what} {strange!r:.100}; {hint}") from None
 
 
-class _GuidedClass(type):
-    guide: str
+class GuidedClass(type):
+    """The class of `Guided`, for classes that have another one."""
+
+    guide = ""
 
     if not TYPE_CHECKING:  # so that mypy finds such names
 
         def __getattr__(cls, name):
-            raise AttributeError(f"{cls.__name__} has no {name!r}. {cls.guide}")
+            """Say what there is."""
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                raise AttributeError(f"{cls.__name__} has no {name!r}. {cls.guide}") from None
 
 
-class Guided(metaclass=_GuidedClass):
+class Guided(metaclass=GuidedClass):
     """Says what a class can do if it lacks an attribute, such as a name of another library.
 
     Attributes:
@@ -269,6 +287,10 @@ class Guided(metaclass=_GuidedClass):
         def __getattr__(self, name):
             """Say what there is."""
             return getattr(type(self), name)
+
+        def __getitem__(self, key):
+            """Say what there is."""
+            raise TypeError(f"{type(self).__name__} has no items, such as {key!r:.100}. {self.guide}")
 
 
 class OutOfMemoryError(KGRetrieversError):

@@ -11,6 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import version
@@ -298,8 +299,11 @@ def _usage_message(error: typer.TyperException) -> str:
         problem = cause.errors()[0]
         if problem["type"] != "value_error":  # whose message shows the value
             text = f"{re.sub(', unable to parse string.*', '', text)}, but got {problem['input']!r:.100}"
-        if problem.get("ctx", {}).get("le") == 1 and 1 < float(problem["input"]) <= 100:
-            text += f"; did you mean {float(problem['input']) / 100:g}?"
+        given = str(problem["input"])
+        if given.endswith("%") or problem.get("ctx", {}).get("le") == 1:
+            with suppress(ValueError):
+                if 1 < (percent := float(given.rstrip("% "))) <= 100:
+                    text += f"; did you mean {percent / 100:g}?"
     text = text.replace("Input should be a valid integer", "wanted a whole number")
     text = text.replace("Input should be a valid number", "wanted a number")
     text = text.replace("Input should be", "wanted a value")

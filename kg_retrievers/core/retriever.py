@@ -23,6 +23,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableSequence
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from kg_retrievers.core.documents import (
     DocumentStyle,
@@ -57,6 +58,7 @@ from kg_retrievers.core.stages import (
 from kg_retrievers.datasets import Question, check_question
 from kg_retrievers.errors import (
     EntityLinkingError,
+    GuidedClass,
     InvalidArgumentError,
     KGRetrieversError,
     LowConfidenceError,
@@ -117,7 +119,18 @@ class _ToolInput(BaseModel):
     query: str = Field(description="The question, in full sentences.")
 
 
-class BaseKGRetriever(BaseRetriever):
+if TYPE_CHECKING:  # a type checker knows the fields of a model by its metaclass
+    _Guided = BaseRetriever
+else:
+
+    class _GuidedModel(GuidedClass, type(BaseRetriever)):
+        pass
+
+    class _Guided(BaseRetriever, metaclass=_GuidedModel):
+        pass
+
+
+class BaseKGRetriever(_Guided):
     """A LangChain retriever that returns evidence from a knowledge graph.
 
     `invoke(question, k=..., seed_entities=..., ...)` takes any key of the method's state by name, and `on_refusal`.
@@ -134,6 +147,9 @@ class BaseKGRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
+    guide: ClassVar[str] = (
+        "Make one with from_file(path) or from_index(index), and ask with invoke(question), or batch([question, ...])."
+    )
     #: The state of the method's stages: `RetrievalState`, or a TypedDict that extends it.
     state_class: ClassVar[type] = RetrievalState
     #: The questions that the method suits. A router asks it first for these.
@@ -206,7 +222,7 @@ class BaseKGRetriever(BaseRetriever):
             try:
                 return super().__getattr__(name)
             except AttributeError as error:
-                raise AttributeError(f"{error}. Ask with invoke(question), or batch([question, ...]).") from None
+                raise AttributeError(f"{error}. {self.guide}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Change a field and check its new value."""
@@ -227,7 +243,16 @@ class BaseKGRetriever(BaseRetriever):
                 if not name:  # all fields together: the message says whose
                     return cause
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
-        return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
+        return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}{cls._bounds(error.errors()[0])}")
+
+    @classmethod
+    def _bounds(cls, problem: ErrorDetails) -> str:
+        """Return the least and the greatest value of a field that got a value of another type."""
+        name = str(problem["loc"][0]) if problem["loc"] and problem["type"].endswith(("_type", "_parsing")) else ""
+        limits = cls.model_fields[name].metadata if name in cls.model_fields else []
+        words = {"ge": "at least", "le": "at most"}
+        told = [f"{words[key]} {getattr(one, key):,}" for key in words for one in limits if hasattr(one, key)]
+        return f" It is {' and '.join(told)}." if told else ""
 
     @field_validator("answer_prompt", mode="plain")
     @classmethod

@@ -261,7 +261,7 @@ class RetrievalState(TypedDict, total=False):
     question: str
     k: Annotated[int, Field(ge=1, le=MAX_K, strict=True)]
     #: Keys of entities.
-    seed_entities: list[str]
+    seed_entities: Annotated[list[str], Field(description="a list of keys of entities, such as ['Her']")]
     #: As the field of this name, for one question.
     min_confidence: Confidence
     #: The answers that all evidence with the top score proposes: see `top_answers`.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, wraps
+from inspect import signature
 from reprlib import Repr
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
@@ -102,7 +103,7 @@ def raises_pattern_errors(kind: type[T]) -> type[T]:
 def _pattern_error(kind: type, error: ValidationError) -> PatternError:
     causes = [problem.get("ctx", {}).get("error") for problem in error.errors()]
     own = next((cause for cause in causes if isinstance(cause, PatternError)), None)
-    return own or PatternError(f"{kind.__name__}: {reasons(error)}")
+    return own or PatternError(f"{kind.__name__}: {reasons(error, names=[*signature(kind).parameters])}")
 
 
 def _checked_name(name: str) -> str:

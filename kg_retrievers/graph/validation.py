@@ -6,7 +6,7 @@ The module also words pydantic's findings for this package.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from numbers import Integral
@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 
-from kg_retrievers.errors import InvalidArgumentError, bind_arguments
+from kg_retrievers.errors import InvalidArgumentError, bind_arguments, did_you_mean
 
 #: The beginnings of pydantic's demands.
 _SHOULD = re.compile(r"\w+ should ")
@@ -25,7 +25,7 @@ _SHOULD = re.compile(r"\w+ should ")
 _TEXT_TAGS = ("str", "constrained-str")
 
 
-def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> str:
+def reasons(error: ValidationError, given: Mapping[str, Any] | None = None, names: Sequence[str] = ()) -> str:
     """Return a sentence for each mistake.
 
     It gives the name, the demand, and the given value.
@@ -33,6 +33,7 @@ def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> s
     Args:
         error: The error that pydantic raised.
         given: The values by name. The value that holds the mistake is shown, whole, next to it.
+        names: The names of the values that were given without one.
 
     Example:
         >>> from typing import Annotated
@@ -45,16 +46,18 @@ def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> s
     """
     problems = error.errors()
     told = [one for one in problems if one["type"] != "none_required"] or problems  # None is the default
-    return " ".join(dict.fromkeys(_reason(problem, given or {}) for problem in told))
+    return " ".join(dict.fromkeys(_reason(problem, given or {}, names) for problem in told))
 
 
-def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
+def _reason(problem: ErrorDetails, given: Mapping[str, Any], names: Sequence[str]) -> str:
     location = problem["loc"]
+    if names and location and isinstance(location[0], int):
+        location = (names[location[0]], *location[1:])
     if len(location) > 1 and location[-1] in _TEXT_TAGS:
         location = location[:-1]
     name = ".".join(map(str, location)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".").replace("a valid tuple", "a list")
-    message = message.replace(" after validation", "")
+    message = re.sub(" after validation|, unable to parse .*", "", message)
     message = message.replace("'str' instances are not allowed as a Sequence value", "wanted a list of texts")
     shown = _shown(problem["input"])
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -68,7 +71,9 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
         wanted = f"{name} must {message[found.end() :]}"
     if len(location) > 1 and location[0] in given:
         shown += f" in {_shown(given[str(location[0])])}"
-    return f"{wanted}, but got {shown}."
+    known = re.findall("'(.*?)'", problem["ctx"]["expected"]) if problem["type"] == "literal_error" else ()
+    hint = did_you_mean(shown.strip("'"), known)
+    return f"{wanted}, but got {shown}{f'; {hint}' if hint else '.'}"
 
 
 def _shown(value: object) -> str:

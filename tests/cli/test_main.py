@@ -426,6 +426,7 @@ def test_demo(run: Run) -> None:
         (["update", "films.csv", "twice.tsv"], "Give each by its option: --add FILE. See: "),
         (["ask", "statements.ttl", HER, "--columns", "a,b,c"], "--columns is for tables and property graphs, but st"),
         (["info", "mixed"], "If it is no part of the graph, name the others: mixed/films.csv\n"),
+        (["ask", "films.csv", HER, "--min-confidence", "80%"], "wanted a number, but got '80%'; did you mean 0.8? See"),
         (["ask", "films.csv", HER, "--min-confidence", "50"], "equal to 1, but got '50'; did you mean 0.5? See: "),
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
         (["ask", "nowhere.csv", HER], "there is no such file. Check the path: it leads to "),

@@ -203,6 +203,7 @@ def test_other_errors_are_no_refusals(ask: Callable[..., list[Document]]) -> Non
         ({"k": 0}, InvalidArgumentError, "Toy: k must be greater than or equal to 1, but got 0"),
         ({"k": True}, InvalidArgumentError, "Toy: k must be a valid integer, but got True"),
         ({"seed_entities": 3}, InvalidArgumentError, "seed_entities must be a valid list"),
+        ({"seed_entities": "Her"}, InvalidArgumentError, r"is a list of keys of entities, such as \['Her'\]\."),
         ({"seed_entities": ["Her", 3]}, InvalidArgumentError, r"seed_entities.1 must be .* in \['Her', 3\]"),
         ({"seed_entities": ["Amelie"]}, EntityLinkingError, "'Amelie' is no entity key.*'Amélie'"),
         ({"seed_entities": ["Dune"]}, EntityLinkingError, "several entities"),
@@ -221,11 +222,13 @@ def test_fields_and_questions_are_checked() -> None:
         toy(foundd=())
     with pytest.raises(InvalidArgumentError, match="Toy: there is no field 'kk'"):
         toy().kk = 3
+    with pytest.raises(InvalidArgumentError, match=r"Toy: k must be .* but got 'few'\. It is at least 1 and"):
+        toy(k="few")
     with pytest.raises(InvalidArgumentError, match=r"Toy: answer_prompt: .*the prompt has the placeholders"):
         toy().answer_prompt = PromptTemplate.from_template("Mine: {question}")
     with pytest.raises(InvalidArgumentError, match="Toy: the question is empty"):
         toy().invoke(" \n")
-    with pytest.raises(AttributeError, match=r"no attribute 'query'. Ask with invoke\(question\)"):
+    with pytest.raises(AttributeError, match=r"no attribute 'query'.*ask with invoke\(question\)"):
         toy().query("Who directed Her?")
 
 
