@@ -607,6 +607,16 @@ class EntityLinkingError(RefusalError):
         self.suggestions = list(suggestions)
 
 
+class GraphLoadWarning(UserWarning):
+    """A file may hold something else than it was read as."""
+
+    def __init__(self, message: str, path: Path, line: int | None = None, **hints: Unpack[Hints]) -> None:
+        """Word the warning as a `GraphLoadError`, whose text for the shell is `on_shell`."""
+        error = GraphLoadError(message, path, line, **hints)
+        super().__init__(str(error))
+        self.on_shell = error.on_shell
+
+
 class FewerNamesWarning(UserWarning):
     """A vector store found fewer names than asked for, though it holds more.
 

@@ -129,7 +129,8 @@ def _run_command(command: Callable[[], int], is_debugged: bool) -> int:
     show_once = cache(note)  # several methods may warn of the same
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda text, *_: show_once(str(text))  # a line of the source says nothing to a user
+            # A line of the source says nothing to a user.
+            warnings.showwarning = lambda told, *_: show_once(getattr(told, "on_shell", str(told)))
             return command()
     except BrokenPipeError:
         return BROKEN_PIPE

@@ -10,7 +10,7 @@ import rdflib
 from shell_mistakes import Run, mistake
 
 from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, StaticEmbeddings, generate_questions
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, GraphLoadWarning, InvalidArgumentError
 
 PREFIXES = """
 @prefix : <http://example.org/rail#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -252,5 +252,7 @@ def test_an_ontology_that_describes_nothing_or_is_the_graph(files: Files, tmp_pa
     (tmp_path / "nodes.json").write_text('{"nodes": [{"id": "a"}], "links": []}')
     with pytest.raises(GraphLoadError, match=r"nodes\.json: describes nothing\. Give ontology= a file of RDF"):
         KnowledgeGraph.from_file(files[0], ontology=tmp_path / "nodes.json")
+    with pytest.warns(GraphLoadWarning, match=r"nodes\.json: describes nothing\."):
+        KnowledgeGraph.from_file(files[0], ontology=[files[1], tmp_path / "nodes.json"])
     told = mistake(run("info", str(files[1]), "--ontology", str(files[0])))
     assert "If the graph and --ontology are swapped, swap them" in told

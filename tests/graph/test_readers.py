@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pandas
 import pytest
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, GraphLoadWarning, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.readers.files import read_graph_rows
 from kg_retrievers.graph.types import Triple
@@ -206,6 +207,18 @@ def test_a_first_row_may_be_a_fact(tmp_path: Path, content: str) -> None:
     rows = read_graph_rows(write(tmp_path, "kb.csv", content))
     assert len(rows) == content.count("\n")
     assert rows.reading.understood["columns"] == "head, relation, tail; the first row is a fact"
+
+
+@pytest.mark.parametrize(
+    "rows", ["Rose,red,thorny\nLily,white,tall\n", "Rose,red,thorny\nLily,white,tall\nOak,green,big\n"]
+)
+def test_a_first_row_that_too_few_rows_judge_is_a_fact_with_a_warning(tmp_path: Path, rows: str) -> None:
+    path = write(tmp_path, "kb.csv", "plant,colour,note\n" + rows)
+    with pytest.warns(GraphLoadWarning, match=r"kb\.csv:1: .*'plant'.* read as a fact, .*header=False") as caught:
+        assert len(read_graph_rows(path)) == rows.count("\n") + 1
+    assert str(getattr(caught[0].message, "on_shell", "")).endswith("--read header=false")
+    with warnings.catch_warnings(action="error"):
+        read_graph_rows(path, header=False)
 
 
 @pytest.mark.parametrize(("rare", "is_fact"), [(0, False), (1, False), (30, True)])

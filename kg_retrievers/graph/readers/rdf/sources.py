@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, GraphLoadWarning, Hints, InvalidArgumentError
 from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array, distinct
@@ -452,19 +453,26 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions, ontology: Seq
         statements.next_file(number, only_describes)
         opened = _opened(one, None if only_describes else format, statements)
         has_formulas = opened.format == "N3" and options.graphs is None
+        before, statements.only_described = statements.only_described, set()
         opened.read(partial(statements.begin, has_formulas=has_formulas), statements.take)
+        is_silent = only_describes and not statements.only_described
+        statements.only_described |= before
         skipped += opened.skipped
         # If two files declare one prefix, the first one counts.
         prefixes |= {prefix: iri for prefix, iri in opened.prefixes.items() if prefix not in prefixes}
-        if only_describes and not statements.only_described:
-            raise GraphLoadError(
-                "describes nothing.",
-                one,
-                hint_python="Give ontology= a file of RDF with classes, relations or labels, as .ttl or .owl.",
-                hint_shell="Give --ontology a file of RDF with classes, relations or labels, as .ttl or .owl.",
-            )
+        if is_silent and not before:
+            raise GraphLoadError(_SILENT, one, **_DESCRIBE)
+        if is_silent:
+            warnings.warn(GraphLoadWarning(_SILENT, one, **_DESCRIBE), stacklevel=1)
     builder = _build(statements, shown, prefixes, skipped)
     return _checked(builder, paths, ontology) if paths else builder
+
+
+_SILENT = "describes nothing."
+_DESCRIBE: Hints = {
+    "hint_python": "Give ontology= a file of RDF with classes, relations or labels, as .ttl or .owl.",
+    "hint_shell": "Give --ontology a file of RDF with classes, relations or labels, as .ttl or .owl.",
+}
 
 
 def _opened(source: Any, format: str | None, statements: Statements) -> RdfFile | RdflibGraph | WikidataJson:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, did_you_mean
+from kg_retrievers.errors import GraphLoadError, GraphLoadWarning, Hints, did_you_mean
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.opening import check_regular, limit_error
@@ -322,7 +323,7 @@ def read_fact_table(file: TextFile, layout: Layout, first: Sequence[Row], builde
     """Add the facts of a table, of which `first_rows` returned the first ones.
 
     A first row names the columns if it has names of `roles` for all three, or `columns` or `header` say so. A first
-    row that may name columns, but does not name all three, is refused: see `_check_no_header`.
+    row that may name columns, but does not name all three, is refused: see `_fact_header`.
 
     Raises:
         GraphLoadError: If a row has not the cells of a fact, or the first row may be a header.
@@ -389,14 +390,18 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
         check_names(file, cells, line)
         return cells
     is_wide = len(cells) > 3 and all(len(row.cells) == len(cells) for row in first)
-    if options.header or options.facts or is_wide or looks_like_header(cells) or _is_unlike_the_others(first):
-        file.fail(
-            f"the first row {short(list(cells))} seems to name columns, but not which are head, relation and tail.",
-            line,
-            hint_python='Say which they are: columns=("...", "...", "..."); or that the row is a fact: header=False.',
-            hint_shell="Say which they are: --columns HEAD,RELATION,TAIL; or that the row is a fact: "
-            "--read header=false",
-        )
+    is_unlike = _is_unlike_the_others(first)
+    hints: Hints = {
+        "hint_python": 'Say which they are: columns=("...", "...", "..."); or that the row is a fact: header=False.',
+        "hint_shell": "Say which they are: --columns HEAD,RELATION,TAIL; or that the row is a fact: "
+        "--read header=false",
+    }
+    if options.header or options.facts or is_wide or looks_like_header(cells) or is_unlike:
+        message = "seems to name columns, but not which are head, relation and tail."
+        raise GraphLoadError(f"the first row {short(list(cells))} {message}", file.path, line, **hints)
+    if is_unlike is None:
+        message = f"the first row {short(list(cells))} is read as a fact, but may name columns."
+        warnings.warn(GraphLoadWarning(message, file.path, line, **hints), stacklevel=1)
     return None
 
 
@@ -429,19 +434,21 @@ def check_names(file: TextFile, names: Sequence[str], line: int) -> None:
         file.fail(f"two columns have one name, {name!r}. Rename one.", line)
 
 
-def _is_unlike_the_others(rows: Sequence[Row]) -> bool:
+def _is_unlike_the_others(rows: Sequence[Row]) -> bool | None:
     """Whether the first row of three cells names columns rather than a fact, judged by the first 10,000 rows.
 
     It does if none of its cells appears again in its column, nor its ends in the other column of ends, while at most
-    1 % of the rows below are so, and they use at most half as many relations as they are.
+    1 % of the rows below are so. None if these are too few, or use more than half as many relations as they are.
     """
     others = [row.cells for row in rows[1:] if len(row.cells) == 3]
-    if len(rows[0].cells) != 3 or len(others) < LEAST_ROWS:
+    if len(rows[0].cells) != 3 or not others:
         return False
     head, relation, tail = rows[0].cells
     relations = Counter(cells[1] for cells in others)
     ends = Counter(end for cells in others for end in (cells[0], cells[2]))
-    if 2 * len(relations) > len(others) or relation in relations or head in ends or tail in ends:
+    if relation in relations or head in ends or tail in ends:
         return False
+    if len(others) < LEAST_ROWS or 2 * len(relations) > len(others):
+        return None
     unlike = sum(relations[cells[1]] == ends[cells[0]] == ends[cells[2]] == 1 for cells in others)
     return unlike <= MOST_UNLIKE * len(others)
