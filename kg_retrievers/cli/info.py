@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,11 +30,17 @@ EXAMPLES = 5
 #: How many types are shown of the heads, or the tails, of a relation.
 TYPES_SHOWN = 5
 
+
+def _each(found: re.Match[str]) -> str:
+    return " ".join(f"--read {found[1]}={one}" for one in re.findall("'(.*?)'", found[2]))
+
+
 #: Arguments of Python, such as `literals="keep"` or `languages=[..., "*"]`, and the same on the shell.
-_ON_SHELL = {
+_ON_SHELL: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"(\w+)=\[('[^\]]*)\]": _each,
     r" \(\w+=\(\)\)": "",
     r"(\w+)=None": r"without --read \1",
-    r"(\w+)=[^\"'()]*([\"'])(.*?)\2\]?(?:, [^\]]*\])?": r"--read \1=\3",
+    r"(\w+)=[^\"'()]*([\"'])(.*?)\2\]?": r"--read \1=\3",
     r"limits=Limits\((\w+=\w+)\)": r"--read limits.\1",
 }
 
@@ -155,7 +161,7 @@ def _on_shell(text: str) -> str:
         >>> _on_shell("facts=['year'] makes facts about the head of them")
         '--read facts=year makes facts about the head of them'
         >>> _on_shell("facts=['since', 'weight'] makes facts about the head")
-        '--read facts=since makes facts about the head'
+        '--read facts=since --read facts=weight makes facts about the head'
     """
     for in_python, on_shell in _ON_SHELL.items():
         text = re.sub(in_python, on_shell, text)
