@@ -691,7 +691,7 @@ class BaseKGRetriever(_Guided):
             yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})
         documents: list[Document] = state["documents"]
         if not documents:
-            raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
+            raise NoEvidenceError(f"{who}: {nothing_fits(state['question'], state.get('pattern'))}")
         return documents
 
     def _get_relevant_documents(  # type: ignore[override]  # so that `query` may be an argument
@@ -734,6 +734,12 @@ def check_retriever(retriever: object, who: str, name: str = "retriever") -> Non
             f"{who}: {name} must be a BaseKGRetriever, but got {retriever!r:.100}.",
             hint_python="Make one: KGRetriever.from_file(path), or KGRetriever.from_index(GraphIndex.build(graph)).",
         )
+
+
+def nothing_fits(question: str, reading: Mapping[str, Any] | None) -> str:
+    """Return the reason why a question has no answer, with the reading that nothing fits."""
+    read = f", read as: {'; '.join(pattern_lines(reading))}" if reading else "."
+    return f"nothing in the graph fits the question {question!r:.200}{read}"
 
 
 def nothing_fetched(

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle, documents_of, evidence_of
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
+from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fits
 from kg_retrievers.core.stages import MAX_K, Body, Call, QuestionShape, RetrievalState, Stage, Steps
 from kg_retrievers.errors import (
     EntityLinkingError,
@@ -256,7 +256,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
             foreign = tell_language(state["question"])
             only = f" {foreign} Only English is understood by default." if foreign else ""
             return {"found": [], "why": f"{_sentence(refusal)}{only}"}
-        why = "" if documents else f"Nothing in the graph fits {state['question']!r:.200}."
+        why = "" if documents else _sentence(NoEvidenceError(nothing_fits(state["question"], state["readings"][0])))
         rows = [one.metadata for one in documents]
         ties = [row for row in rows if row["score"] == rows[0]["score"]]
         cut = {"truncated": True} if len(ties) > TIES else {}
@@ -293,7 +293,7 @@ class KGRetriever(ReaderFields, BaseNeighborhoodRetriever):
         if not evidence:
             self._check_read(state)
             self.link(state["question"])  # which names near entities if none is found
-            raise NoEvidenceError(f"{type(self).__name__}: nothing in the graph fits {state['question']!r:.200}.")
+            raise NoEvidenceError(f"{type(self).__name__}: {nothing_fits(state['question'], None)}")
         found = self.results(state, evidence)
         for document in found["documents"]:  # a cut neighbourhood says nothing of them
             if "parts" not in document.metadata["details"]:
