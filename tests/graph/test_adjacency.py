@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import Adjacency, KnowledgeGraph, adjacency, columns
+from kg_retrievers.graph import Adjacency, KnowledgeGraph, adjacency
 from kg_retrievers.graph.adjacency import Edges, label_of, rank_triples, sort_triples, triple_of
 from kg_retrievers.graph.columns import Array
 
@@ -94,16 +93,6 @@ def test_triples_are_sorted_however_wide_they_are(facts: list[tuple[int, int, in
     assert [*zip(*(column.tolist() for column in sort_triples([*given_columns])), strict=True)] == ordered
     assert [*zip(*(column.tolist() for column in ranked), strict=True)] == ordered
     assert [ordered[rank] for rank in ranks.tolist()] == facts
-
-
-@given(triples, st.integers(1, 20), st.integers(1, 20))
-def test_triples_are_sorted_in_parts_as_all_at_once(facts: list[tuple[int, int, int]], part: int, block: int) -> None:
-    whole = Adjacency.of_edges(edges_of(facts), 6)
-    with patch.multiple(adjacency, PART=part, BLOCK=block), patch.object(columns, "MAPPED", 1):
-        in_parts = Adjacency.of_edges(edges_of(facts), 6)
-    for one, other in zip(whole, in_parts, strict=True):
-        assert one.dtype == other.dtype
-        assert one.tolist() == other.tolist()
 
 
 def test_more_facts_than_ids_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -309,9 +309,10 @@ def test_a_view_holds_nothing_of_hidden_facts() -> None:
         ({"since": {}}, "'since' takes comparisons"),
         ({"since": {"=": [1]}}, "takes a text, number, date or truth value"),
         ({"since": object()}, "takes a text, number, date or truth value"),
+        *((where, "view: ") for where in (["role"], "role", {1: "a"}, {"role": b"Neo"})),
     ],
 )
-def test_conditions_that_mean_nothing_are_refused(where: dict[str, Any], message: str) -> None:
+def test_conditions_that_mean_nothing_are_refused(where: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         graph().view(where)
 
@@ -347,22 +348,10 @@ def test_a_number_is_a_text_that_is_written_so() -> None:
     assert len(KnowledgeGraph.from_triples(facts).view({"n": np.int64(5)})) == 2
 
 
-@pytest.mark.parametrize("where", [["role"], "role", {1: "a"}, {"role": b"Neo"}])
-def test_conditions_of_other_types_are_refused(where: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="view: "):
-        graph().view(where)
-
-
 def test_a_truth_value_is_no_number() -> None:
     facts = KnowledgeGraph.from_triples([("a", "r", "one", {"x": 1}), ("a", "r", "true", {"x": True})])
     assert [fact.tail for fact in facts.view({"x": True}).triples()] == ["true"]
     assert [fact.tail for fact in facts.view({"x": 1}).triples()] == ["one"]
-
-
-def test_a_list_inside_a_list_is_a_text() -> None:
-    facts = KnowledgeGraph.from_triples([("a", "r", "b", {"x": [[1, 2], "y"]})])
-    assert facts.attributes(("a", "r", "b")) == [{"x": ["[1, 2]", "y"]}]
-    assert len(facts.view({"x": "y"})) == 1
 
 
 def test_a_source_of_a_change_keeps_what_else_is_said() -> None:

@@ -224,12 +224,6 @@ def test_what_is_no_frame(thing: Any) -> None:
         KnowledgeGraph.from_frame(thing)
 
 
-def test_columns_with_one_name() -> None:
-    frame = pandas.DataFrame([["a", "r", "b", "x"]], columns=["head", "relation", "tail", "tail"])
-    with pytest.raises(InvalidArgumentError, match="two columns have one name"):
-        KnowledgeGraph.from_frame(frame)
-
-
 # --- entities ---------------------------------------------------------------------------------------------------------
 
 

@@ -54,11 +54,7 @@ def facts(rows: GraphBuilder) -> set[tuple[str, str, str]]:
     return {(head, relation, tail) for head, relation, tail in rows.triples()}
 
 
-FILM_FACTS = {
-    ("Her", "directed_by", "Spike Jonze"),
-    ("Her", "like <&\" it'", "Amélie\n"),
-    ("Her", "year", "2013"),
-}
+FILM_FACTS = {("Her", "directed_by", "Spike Jonze"), ("Her", "like <&\" it'", "Amélie\n"), ("Her", "year", "2013")}
 
 
 # --- what others write ---

@@ -232,25 +232,17 @@ def is_mapped(array: object) -> bool:
     return array is not None
 
 
-def test_save_and_open(tmp_path: Path) -> None:
+def test_a_graph_is_saved_and_pickled_whole(tmp_path: Path) -> None:
     graph = KnowledgeGraph.from_triples([*FACTS, FACTS[0]], aliases={"Her": ["Ona"]}, types={"Her": ["film"]})
     graph.save(tmp_path / "deep" / "down")
-    again = KnowledgeGraph.open(str(tmp_path / "deep" / "down"))
-    assert is_mapped(again.adjacency.neighbors)
-    assert not again.adjacency.neighbors.flags.writeable
-    assert facts_of(again) == facts_of(graph)
-    assert again.fingerprint == graph.fingerprint
-    assert (again.duplicates, again.skipped) == (1, 0)
-    assert again.schema() == graph.schema()
-
-
-def test_a_graph_in_memory_is_pickled_whole() -> None:
-    graph = KnowledgeGraph.from_triples([*FACTS, FACTS[0]], aliases={"Her": ["Ona"]}, types={"Her": ["film"]})
-    again = pickle.loads(pickle.dumps(graph))
-    assert facts_of(again) == facts_of(graph)
-    assert again.fingerprint == graph.fingerprint
-    assert again.duplicates == 1
-    assert not again.adjacency.neighbors.flags.writeable
+    opened = KnowledgeGraph.open(str(tmp_path / "deep" / "down"))
+    assert is_mapped(opened.adjacency.neighbors)
+    for again in (opened, pickle.loads(pickle.dumps(graph))):
+        assert not again.adjacency.neighbors.flags.writeable
+        assert facts_of(again) == facts_of(graph)
+        assert again.fingerprint == graph.fingerprint
+        assert (again.duplicates, again.skipped) == (1, 0)
+        assert again.schema() == graph.schema()
 
 
 def test_a_graph_in_a_folder_is_pickled_as_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,10 +143,7 @@ REFUSED_PATTERNS: dict[str, tuple[Callable[[], Pattern], str]] = {
         lambda: Pattern.of((Y, "r", "A"), (X, "r", Y), target="x", operation=Operation("share", whole=1)),
         "the first 1 triples, the whole of 'share', do not name the target",
     ),
-    "absent and present": (
-        lambda: Pattern.of((X, "r", Y), absent=[(X, "r", Y)]),
-        "is said to be absent, and to be present",
-    ),
+    "absent and present": (lambda: Pattern.of((X, "r", Y), absent=[(X, "r", Y)]), "to be absent, and to be present"),
     "absent elsewhere": (lambda: Pattern.of((X, "r", "A"), absent=[(W, "s", "B")]), "must name one unknown"),
     "absent between two": (lambda: Pattern.of((X, "r", Y), absent=[(X, "s", Y)]), "must name one unknown"),
     "absent relation twice": (

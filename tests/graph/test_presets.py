@@ -28,12 +28,7 @@ FILMS = (
     "f2,Alien,,,,,,,Film",
 )
 PEOPLE = ("id:ID(Person),name,:LABEL", "1,Spike Jonze,Person", "f1,Ridley Scott,Person")
-ROLES = (
-    ":START_ID(Person),:TYPE,:END_ID(Film),since:int",
-    "1,DIRECTED,f1,2012",
-    "f1,DIRECTED,f2,",
-    "1,WROTE,f1,",
-)
+ROLES = (":START_ID(Person),:TYPE,:END_ID(Film),since:int", "1,DIRECTED,f1,2012", "f1,DIRECTED,f2,", "1,WROTE,f1,")
 
 
 @pytest.fixture

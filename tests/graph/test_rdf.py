@@ -170,7 +170,7 @@ def test_properties_of_wikidata_are_called_by_their_entities(read: Read) -> None
     graph = read(
         "@prefix wd: <http://www.wikidata.org/entity/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> . "
         "wd:Q1 a <http://wikiba.se/ontology#Item> ; wdt:P57 wd:Q2 ; wdt:P31 wd:Q3 . wd:P57 rdfs:label 'director'@en . "
-        "wd:Q3 rdfs:label 'film'@en ; wdt:P279 wd:Q4 . wd:Q4 rdfs:label 'work'@en . wd:Q5 wdt:P31 wd:Q4 .",
+        "wd:Q3 rdfs:label 'film'@en ; wdt:P279 wd:Q4 . wd:Q4 rdfs:label 'work'@en . wd:Q5 wdt:P31 wd:Q4 ."
     )
     assert ("wd:Q1", "director", "wd:Q2") in graph
     assert sorted(graph.types[one] for one in graph.types_below["work"]) == ["film", "work"]

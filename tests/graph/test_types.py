@@ -95,10 +95,7 @@ def test_source_is_no_part_of_equality() -> None:
 
 def test_a_film_may_be_called_unknown() -> None:
     pattern = Pattern.of(("Unknown", "directed by", Unknown("Unknown")), target="Unknown")
-    assert pattern.to_dict() == {
-        "triples": [["Unknown", "directed by", {"unknown": "Unknown"}]],
-        "target": "Unknown",
-    }
+    assert pattern.to_dict() == {"triples": [["Unknown", "directed by", {"unknown": "Unknown"}]], "target": "Unknown"}
     assert Pattern.from_dict(pattern.to_dict()) == pattern
 
 
