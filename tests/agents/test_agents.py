@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -51,15 +52,19 @@ class CallsTool(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-async def test_the_tool_keeps_the_documents(retriever: SimGRAGRetriever) -> None:
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [(QUESTION, "Audrey Tautou"), ("Who directed Davd Lunch?", "No entity .* was found .*Did you mean: 'David Lynch'")],
+)
+async def test_the_tool_keeps_the_documents_and_says_what_was_not_found(
+    retriever: SimGRAGRetriever, question: str, told: str
+) -> None:
     agent: Any = create_agent(CallsTool(), [retriever.as_tool()])
-    for got in (
-        agent.invoke({"messages": [HumanMessage(QUESTION)]}),
-        await agent.ainvoke({"messages": [HumanMessage(QUESTION)]}),
-    ):
+    given = {"messages": [HumanMessage(question)]}
+    for got in (agent.invoke(given), await agent.ainvoke(given)):
         tool, answer = got["messages"][-2:]
-        assert tool.artifact == retriever.invoke(QUESTION)
-        assert "Audrey Tautou" in answer.text
+        assert tool.artifact == retriever.invoke(question)
+        assert re.search(told, answer.text)
 
 
 def test_the_tool_says_what_is_wrong_with_its_arguments(retriever: SimGRAGRetriever) -> None:
@@ -69,17 +74,6 @@ def test_the_tool_says_what_is_wrong_with_its_arguments(retriever: SimGRAGRetrie
         assert message.status == "error"
         assert message.text.startswith("search_knowledge_graph: query ")
         assert message.text.endswith("Next step: Call it again with the question, as query.")
-
-
-async def test_the_tool_says_what_was_not_found(retriever: SimGRAGRetriever) -> None:
-    agent: Any = create_agent(CallsTool(), [retriever.as_tool()])
-    for got in (
-        agent.invoke({"messages": [HumanMessage("Who directed Davd Lunch?")]}),
-        await agent.ainvoke({"messages": [HumanMessage("Who directed Davd Lunch?")]}),
-    ):
-        assert "No entity of the graph was found" in got["messages"][-1].text
-        assert got["messages"][-2].artifact == []
-        assert "Did you mean: 'David Lynch'" in got["messages"][-1].text
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])

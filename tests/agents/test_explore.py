@@ -260,10 +260,7 @@ def test_the_budget_of_the_workflow_holds_for_the_agent(index: GraphIndex) -> No
     [
         (lambda index: explore_agent("gpt", index), "model must be a BaseChatModel, but got 'gpt'"),
         (lambda index: explore_agent(ScriptedChatModel(replies=[]), load_graph()), "index_or_toolkit must be a"),
-        (
-            lambda index: explore_agent(ScriptedChatModel(replies=[]), index, budget=3),
-            "budget must be a Budget",
-        ),
+        (lambda index: explore_agent(ScriptedChatModel(replies=[]), index, budget=3), "budget must be a Budget"),
         (lambda index: explore_agent(FakeListChatModel(responses=[]), index), "cannot call tools"),
         (lambda index: agent_of(index)[0].invoke({"question": " "}), "explore_agent: the question is empty"),
         (lambda index: build_workflow(SimGRAGRetriever.from_index(index), fallback=3), "BaseKGRetriever or an agent"),
