@@ -119,14 +119,6 @@ def test_documents_without_a_style_are_cut_to_groups(retriever: SimGRAGRetriever
     assert show_evidence([found], max_tokens=50) == cut
 
 
-@pytest.mark.parametrize("style", ["numbered", "prose"])
-def test_documents_have_no_other_style(retriever: SimGRAGRetriever, style: str) -> None:
-    with pytest.raises(
-        InvalidArgumentError, match=r"SimGRAGRetriever: style.* 'triples', 'grouped', 'tables' or 'paths'"
-    ):
-        SimGRAGRetriever.from_index(retriever.index, style=style)
-
-
 def test_a_style_that_is_unknown_is_refused(retriever: SimGRAGRetriever) -> None:
     found = everything(retriever)
     found.metadata["style"] = "prose"

@@ -201,11 +201,7 @@ async def test_without_a_model_the_best_evidence_is_cited(retriever: SimGRAGRetr
     assert got["answers"] == CAST
     assert got["answer"] == "; ".join(CAST)
     assert [citation["triple"] for citation in got["citations"]] == TRIPLES
-    assert got["citations"][1] == {
-        "number": 2,
-        "triple": TRIPLES[1],
-        "text": "Amélie -> starring -> Mathieu Kassovitz",
-    }
+    assert got["citations"][1] == {"number": 2, "triple": TRIPLES[1], "text": "Amélie -> starring -> Mathieu Kassovitz"}
     assert json.loads(json.dumps(got)) == got
 
 

@@ -19,7 +19,6 @@ from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
-from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine
 from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata, MessageRole, MockLLM
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.prompts import PromptTemplate
@@ -220,12 +219,6 @@ def test_prompts_are_templates_of_llama_index(index: GraphIndex) -> None:
         assert shown == prompt.format_prompt(**values).to_messages()[0].text
 
 
-def test_answer_template_is_the_prompt_for_answering(retriever: SimGRAGRetriever) -> None:
-    template = as_llama_index(retriever).answer_template
-    assert template.format(query_str="Q", context_str="E") == 'Use E for Q as {"answer": ...}'
-    assert template.format_messages(query_str="Q", context_str="E")[0].role == MessageRole.USER
-
-
 def test_prompt_of_several_messages(retriever: SimGRAGRetriever) -> None:
     retriever.answer_prompt = LangChainChatPrompt.from_messages(
         [("system", "Be {{brief}}."), ("human", "{question}"), ("ai", "Facts?"), ("human", "{evidence}")]
@@ -298,16 +291,6 @@ async def test_an_engine_says_why_a_question_is_refused(
 
 
 @both
-async def test_a_chat_over_the_engine_says_why_a_question_is_refused(
-    retriever: SimGRAGRetriever, asynchronous: bool
-) -> None:
-    engine = as_llama_index(retriever).as_query_engine(llm=RecordingLLM(replies=[]))
-    chat = CondenseQuestionChatEngine.from_defaults(engine, llm=RecordingLLM(replies=[NO_ENTITY]))
-    response = await chat.achat(NO_ENTITY) if asynchronous else chat.chat(NO_ENTITY)
-    assert response.response.startswith(f"{NOT_UNDERSTOOD} No entity of the graph was found")
-
-
-@both
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
 async def test_a_chat_understands_follow_ups_without_asking_the_model(
     retriever: SimGRAGRetriever, streaming: bool, asynchronous: bool
@@ -336,18 +319,6 @@ async def test_a_chat_asks_the_model_of_a_follow_up_that_the_rules_leave_open(
     response = await say(chat, "Who starred in it?", False, asynchronous, history)
     assert response.response.startswith(f"{NOT_UNDERSTOOD} 'it' may mean 'Spike Jonze' or 'Her' or 'Adaptation'.")
     assert len(llm.asked) == 3  # no cast of Her is known
-
-
-@both
-async def test_the_engine_that_condenses_and_shows_context_works(
-    retriever: SimGRAGRetriever, asynchronous: bool
-) -> None:
-    llm = RecordingLLM(replies=["Jeunet", "Who starred in Amélie?", "Audrey Tautou"])
-    chat = CondensePlusContextChatEngine.from_defaults(as_llama_index(retriever), llm=llm)
-    await say(chat, "Who directed Amélie?", False, asynchronous)
-    response = await say(chat, "and who starred in it?", False, asynchronous)
-    assert response.response == "Audrey Tautou"
-    assert EVIDENCE in llm.asked[-1]
 
 
 async def say(chat: Any, text: str, streaming: bool, asynchronous: bool, history: Any = None) -> Any:
