@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from question_files import ids, triples, write, write_lines
 
 from benchmarks.papers.factkg import read_factkg
 from benchmarks.papers.graphqa import (
@@ -19,20 +20,6 @@ from benchmarks.papers.graphqa import (
 )
 from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_bytes(text.encode("utf-8"))
-    return path
-
-
-def triples(question: GraphQuestion) -> list[tuple[str, ...]]:
-    return [tuple(triple) for triple in question.graph.triples()]
-
-
-def ids(questions: list[GraphQuestion]) -> list[str]:
-    return [question.id for question in questions]
-
 
 ROW = "Cannabis should be legal.\tIt's not bad.\tsupport\t(cannabis; synonym of; marijuana)(legal; causes; available)"
 
@@ -158,12 +145,6 @@ CLAIM: dict[str, Any] = {
     "Evidence": {"Adam_McQuaid": [["weight"], ["placeOfBirth"]]},
     "types": ["coll:model", "num2", "substitution", "multi claim"],
 }
-
-
-def write_lines(path: Path, rows: list[Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows), "utf-8")
-    return path
 
 
 @pytest.mark.parametrize(

@@ -70,19 +70,9 @@ def folder(tmp_path: Path) -> Path:
 def test_a_small_set_is_measured_and_shown(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["SimGRAG", "Neighborhood, 1 hop", "Cosine", "PageRank from entities", "Ego graph"]
     results = tmp_path / "rivals.json"
-    command = [
-        "--sets",
-        "own",
-        "--folder",
-        str(folder),
-        "--methods",
-        *names,
-        "--without",
-        "minilm",
-        "--output",
-        str(results),
-    ]
-    main(command)
+    main(
+        ["--sets", "own", "--folder", str(folder), "--methods", *names, "--without", "minilm", "--output", str(results)]
+    )
     found = json.loads(results.read_text("utf-8"))
     rows = {row["method"]: row for row in found["rows"] if row["set"] == "films"}
     assert rows.keys() >= set(names)

@@ -9,20 +9,12 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from question_files import triples, write
 
 from kg_retrievers.datasets import GraphQuestion, Question, read_webqsp, write_questions
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_bytes(text.encode("utf-8"))
-    return path
-
-
-def triples(question: GraphQuestion) -> list[tuple[str, ...]]:
-    return [tuple(triple) for triple in question.graph.triples()]
 
 
 def test_a_question_with_a_graph_is_a_question(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from question_files import ids, write_lines
 
 from kg_retrievers import KnowledgeGraph, read_question_set
 from kg_retrievers.datasets import GraphQuestion, Question, join_graphs, read_webqsp
@@ -21,12 +22,6 @@ def row(number: int) -> dict[str, Any]:
 
 
 ROWS = [row(number) for number in range(40)]
-
-
-def write_lines(path: Path, rows: list[Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows), "utf-8")
-    return path
 
 
 def write_saved(folder: Path, rows: list[Any], parts: int = 2) -> Path:
@@ -51,10 +46,6 @@ def write_parquet(path: Path, rows: list[Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     return path
-
-
-def ids(questions: Any) -> list[str]:
-    return [question.id for question in questions]
 
 
 # --- WebQSP and CWQ ---------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from question_files import write
 
 from kg_retrievers.datasets import Question, read_metaqa, read_pathquestion, read_questions, write_questions
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
@@ -21,12 +22,6 @@ FULL = Question(
     triples=(Triple("Malèna", "directed_by", "Giuseppe Tornatore"),),
     kind="movie_to_director",
 )
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode("utf-8"))
-    return path
 
 
 def load_error(path: Path, text: str) -> QuestionsLoadError:
@@ -182,10 +177,7 @@ def test_metaqa_paraphrases(tmp_path: Path, name: str) -> None:
         ("movie_to_imdbvotes", [(Known("X"), "has_imdb_votes", Unknown("imdbvotes 1"))], "imdbvotes 1"),
         (
             "writer_to_movie_to_writer",
-            [
-                (Unknown("movie 1"), "written_by", Known("X")),
-                (Unknown("movie 1"), "written_by", Unknown("writer 1")),
-            ],
+            [(Unknown("movie 1"), "written_by", Known("X")), (Unknown("movie 1"), "written_by", Unknown("writer 1"))],
             "writer 1",
         ),
         (
