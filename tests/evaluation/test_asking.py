@@ -21,11 +21,7 @@ UNANSWERABLE = Question("Who composed Amélie?", seed_entities=("Amélie",), ans
 #: For each method, what its worked examples show: a reply with the cast, and one that finds nothing.
 REPLIES = {
     "kg": (" [1]\nAnswer: {}", "\nAnswer: not available", "; "),
-    "simgrag": (
-        " The evidence names the cast [1].\nAnswer: {}",
-        " No composer.\nAnswer: The evidence does not say.",
-        "; ",
-    ),
+    "simgrag": (" The evidence names the cast [1].\nAnswer: {}", " Nobody.\nAnswer: The evidence does not say.", "; "),
     "g-retriever": (" The graph names the cast.\nAnswer: {}", " No composer.\nAnswer: The graph does not say.", "; "),
     "gnn-rag": ("\n{}", "\nnot available", "\n"),
     "subgraph-rag": (" Fact [1] names them.\nans: {}", " Its composer is missing.\nans: not available", "\nans: "),

@@ -358,6 +358,10 @@ def by_llm(name: str) -> BaseKGRetriever:
     )
 
 
+def with_prompt(text: str) -> LLMCitedAnswerer:
+    return LLMCitedAnswerer(Named(model_name="m", replies=[]), prompt=PromptTemplate.from_template(text))
+
+
 def by_examples(text: str) -> BaseKGRetriever:
     return SimGRAGRetriever.from_index(INDEX, examples=labelled(text))
 
@@ -369,16 +373,7 @@ def by_examples(text: str) -> BaseKGRetriever:
         (lambda which: (by_llm(which), None), "pattern_generator"),
         (lambda which: (scripted(SCRIPT), LLMCitedAnswerer(Named(model_name=which, replies=[]))), "answerer"),
         (lambda which: (scripted(SCRIPT), llm_answerer(SHORT, Named(model_name=which, replies=[]))), "answerer"),
-        (
-            lambda which: (
-                scripted(SCRIPT),
-                LLMCitedAnswerer(
-                    Named(model_name="m", replies=[]),
-                    prompt=PromptTemplate.from_template(which + " {question}{evidence}"),
-                ),
-            ),
-            "answerer",
-        ),
+        (lambda which: (scripted(SCRIPT), with_prompt(which + " {question}{evidence}")), "answerer"),
         (lambda which: (scripted(SCRIPT), RunnableLambda(lambda _: which)), "answerer"),
     ],
 )

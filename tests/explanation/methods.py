@@ -10,6 +10,5 @@ from kg_retrievers.methods.registry import METHODS
 SAMPLE = ("neighborhood", "kaping", "g-retriever")
 
 each_method = pytest.mark.parametrize(
-    "method",
-    [pytest.param(one, id=one.name, marks=[pytest.mark.heavy] * (one.name not in SAMPLE)) for one in METHODS],
+    "method", [pytest.param(one, id=one.name, marks=[pytest.mark.heavy] * (one.name not in SAMPLE)) for one in METHODS]
 )

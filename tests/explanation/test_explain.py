@@ -41,8 +41,8 @@ def index() -> GraphIndex:
     return GraphIndex.build(load_graph(), EMBEDDINGS)
 
 
-def asked(retriever: BaseKGRetriever, most: int = 12) -> list[Document]:
-    found = (retriever.invoke(question, min_confidence=0.0) for question in QUESTIONS[:: len(QUESTIONS) // most])
+def asked(retriever: BaseKGRetriever) -> list[Document]:
+    found = (retriever.invoke(question, min_confidence=0.0) for question in QUESTIONS[:: len(QUESTIONS) // 12])
     documents = [documents[0] for documents in found if documents]
     assert documents
     return documents
@@ -86,20 +86,12 @@ def check_data(found: Explanation) -> None:
 
 
 @each_method
-def test_what_a_document_says_alone(method: Method, index: GraphIndex) -> None:
-    for document in asked(built(method, index)):
-        found = explain(document)
-        check_named(found, document, index.graph)
-        check_data(found)
-
-
-@each_method
-def test_what_the_retriever_adds(method: Method, index: GraphIndex) -> None:
+def test_what_a_document_says_alone_and_with_its_retriever(method: Method, index: GraphIndex) -> None:
     retriever = built(method, index)
-    for document in asked(retriever, most=6):
-        found = explain(document, retriever)
-        check_named(found, document, index.graph)
-        check_data(found)
+    for document in asked(retriever):
+        for found in (explain(document), explain(document, retriever)):
+            check_named(found, document, index.graph)
+            check_data(found)
 
 
 def test_how_words_name_an_entity() -> None:
