@@ -123,8 +123,7 @@ def run_shell(block: Block, filename: str) -> None:
 
 @pytest.mark.usefixtures("loggers_stay")
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.heavy] * (name in HEAVY)) for name in PAGES if name != GALLERY],
+    "name", [pytest.param(name, marks=[pytest.mark.heavy] * (name in HEAVY)) for name in PAGES if name != GALLERY]
 )
 def test_pages_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = ModuleType("__main__")

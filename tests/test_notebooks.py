@@ -51,8 +51,7 @@ def test_there_are_notebooks() -> None:
 
 @pytest.mark.usefixtures("loggers_stay")
 @pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.heavy] * (path.stem in HEAVY)) for path in NOTEBOOKS],
+    "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.heavy] * (path.stem in HEAVY)) for path in NOTEBOOKS]
 )
 def test_notebook(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -34,11 +34,7 @@ def test_chains_are_the_shortest_simple_paths(edges: list[Any], end: int, hops: 
     expected = [chain for chain in simple_chains(ordered, end, hops) if closed.isdisjoint(chain[1])]
     length = min((len(triples) for triples, _ in expected), default=0)
     found = shortest_chains(
-        adjacency,
-        np.array([0]),
-        end,
-        max_hops=hops,
-        passes=lambda entities: ~np.isin(entities, [*closed]),
+        adjacency, np.array([0]), end, max_hops=hops, passes=lambda entities: ~np.isin(entities, [*closed])
     )
     assert {*found} == {chain for chain in expected if len(chain[0]) == length}
 

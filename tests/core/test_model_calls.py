@@ -192,11 +192,7 @@ ECHOES: dict[str, Callable[[str], bytes]] = {
 @pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
 @pytest.mark.parametrize("whose", ["pattern", "answer"])
 async def test_a_key_that_a_server_repeats_stands_nowhere(
-    index: GraphIndex,
-    echo: Callable[[str], bytes],
-    whose: str,
-    asynchronous: bool,
-    caplog: pytest.LogCaptureFixture,
+    index: GraphIndex, echo: Callable[[str], bytes], whose: str, asynchronous: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory, config = InMemorySaver(), RunnableConfig(configurable={"thread_id": "1"})
     with MisbehavingServer(send(echo(KEY))) as server:

@@ -17,12 +17,7 @@ TYPES = {
     "Nolan": ["People", "Entity"],
     "London": ["It's"],
 }
-FACTS = [
-    ("Her", "by", "Jonze"),
-    ("Tenet", "by", "Nolan"),
-    ("Nolan", "from", "London"),
-    ("Jonze", "likes", "Tenet"),
-]
+FACTS = [("Her", "by", "Jonze"), ("Tenet", "by", "Nolan"), ("Nolan", "from", "London"), ("Jonze", "likes", "Tenet")]
 GRAPH = KnowledgeGraph.from_triples(FACTS, types=TYPES)
 
 

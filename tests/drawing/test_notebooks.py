@@ -38,10 +38,7 @@ def test_each_thing_shows_itself() -> None:
     shown = json.loads(process.stdout.splitlines()[-1])
     html = shown["drawing"]["text/html"]
     assert html.startswith("<img ")
-    for name, words in {
-        "report": ("hit", "95 %"),
-        "schema": ("directed_by", "171 entities, 326 triples"),
-    }.items():
+    for name, words in {"report": ("hit", "95 %"), "schema": ("directed_by", "171 entities, 326 triples")}.items():
         for word in words:
             assert word in shown[name]["text/html"], (name, word)
     for name in ("numbers", "documents"):

@@ -181,10 +181,7 @@ def test_sizes_are_those_of_the_view(page: WebServer, mcp: str) -> None:
         ('{"view": {"tenat": "a"}}', "line 2: view: no fact has the attribute 'tenat'; did you mean 'tenant'?"),
         ('{"view": {"tenant": "c"}}', "line 2: view: no fact satisfies these conditions."),
         ('{"as_of": "soon"}', "line 2: view: as_of must be a date"),
-        (
-            '{"as_of": "2001", "validity": ["since", "until"]}',
-            "line 2: view: validity: no fact has the attribute 'since'",
-        ),
+        ('{"as_of": "2001", "validity": ["since", "until"]}', "line 2: view: validity: no fact has the attribute"),
     ],
 )
 def test_a_view_that_cannot_be_made_stops_the_server(service: GraphService, view: str, message: str) -> None:
