@@ -100,8 +100,7 @@ def test_all_stages_share_one_part_of_three_hops(kind: type[BaseKGRetriever]) ->
 
 @pytest.mark.parametrize("store", [False, True], ids=["database", "vectors"])
 @pytest.mark.parametrize(
-    "kind",
-    [SimGRAGRetriever, NeighborhoodRetriever, PCSTRetriever, TripleSimilarityRetriever, RelationPathRetriever],
+    "kind", [SimGRAGRetriever, NeighborhoodRetriever, PCSTRetriever, TripleSimilarityRetriever, RelationPathRetriever]
 )
 def test_answers_are_those_of_the_graph_in_memory(kind: type[BaseKGRetriever], store: bool) -> None:
     index = connected(store=store)

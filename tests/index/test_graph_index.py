@@ -107,13 +107,6 @@ def test_exact_names_win(index: GraphIndex, name: str) -> None:
     assert len(index.nearest_entities([name], 1)[0].ids) == 1
 
 
-def test_a_key_that_is_no_name_is_found(index: GraphIndex) -> None:
-    (candidates,) = index.nearest_entities(["m2"], 1)
-    assert keys(index, candidates)[0] == "m2"
-    assert candidates.distances[0] == 0
-    assert (candidates.distances[1:] >= np.float32(EXACT_NAME_MARGIN)).all()
-
-
 def test_relations_match_exactly_or_readably(index: GraphIndex) -> None:
     relations = index.graph.relations
     snake, readable, camel, other = index.nearest_relations(["directed_by", "directed by", "directedBy", "year"], 2)

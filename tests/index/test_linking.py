@@ -19,7 +19,7 @@ from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, Link
 FILMS = [
     "Her", "It", "Up", "Who", "What?", "The Film", "Film", "1984", "$", "!!!", "?", "Inferno", "INFERNO", "inferno",
     "Spider-Man", "The Matrix", "The Matrix Reloaded", "Matrix", "Amélie", "Some Mother's Son", "Indiana", "Diana",
-    "What Is It?", "Not with My Wife, You Don't!", "The Girl in the Park",
+    "What Is It?", "Not with My Wife, You Don't!", "The Girl in the Park", "Große Straße",
 ]  # fmt: skip
 PEOPLE = ["Spike Jonze", "Tom Hanks", "Michael", "Ludwig_II_of_Bavaria", "Kirk Douglas", "Michael Douglas", "director"]
 
@@ -80,6 +80,7 @@ def topic(mentions: Sequence[Mention]) -> Mention:
         ("who directed spiderman?", "spiderman", "case", ["Spider-Man"]),
         ("who directed amelie", "amelie", "case", ["Amélie"]),
         ("who directed Ame\u0301lie", "Ame\u0301lie", "case", ["Amélie"]),
+        ("who directed grosse strasse", "grosse strasse", "case", ["Große Straße"]),
         ("who directed some mothers son", "some mothers son", "case", ["Some Mother's Son"]),
         ("the wife of Ludwig II of Bavaria", "Ludwig II of Bavaria", "case", ["Ludwig_II_of_Bavaria"]),
         ("who was born in the big apple", "the big apple", "case", ["place/1"]),
@@ -97,9 +98,7 @@ def test_one_mention(linker: EntityLinker, question: str, text: str, how: str, e
 
 
 def test_the_longest_wins_then_the_first(linker: EntityLinker) -> None:
-    assert found(linker, "who directed The Matrix Reloaded") == [
-        ("The Matrix Reloaded", "exact", ["The Matrix Reloaded"])
-    ]
+    assert found(linker, "who made The Matrix Reloaded") == [("The Matrix Reloaded", "exact", ["The Matrix Reloaded"])]
     assert found(linker, "who directed the matrix") == [("the matrix", "case", ["The Matrix"])]
     texts = [text for text, *_ in found(linker, "did Tom Hanks or Spike Jonze direct Her and Up in 1984")]
     assert texts == ["Tom Hanks", "Spike Jonze", "Her", "Up", "1984"]
@@ -216,15 +215,6 @@ def test_typos(linker: EntityLinker, question: str, text: str, entity: str | Non
     else:
         assert found(linker, question) == [(text, "fuzzy", [entity])]
         assert linker.link(question)[0].candidates[0].score < 0.8
-
-
-@pytest.mark.heavy
-def test_long_questions(linker: EntityLinker) -> None:
-    assert found(linker, "blah " * 5000 + "Tom Hanks")[0][0] == "Tom Hanks"
-    with pytest.raises(EntityLinkingError):
-        linker.link("blah blub " * 3000)
-    with pytest.raises(EntityLinkingError):
-        linker.link("!" * 10_000)
 
 
 # --- nothing ----------------------------------------------------------------------------------------------------------

@@ -9,33 +9,13 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
-from kg_retrievers.index.names import NameTable, QuestionText, name_columns
 
 NAMES = ["Her", "Tom Hanks", "Spider-Man", "$", "!!!", "1984", "Together", "Drama", "ginger"]
 GRAPH = KnowledgeGraph.from_triples([(name, "in", "Tom Hanks") for name in NAMES])
-
-
-def key_of(text: str) -> str:
-    return "".join(token.word for token in QuestionText(text).tokens) or text
-
-
-@given(st.lists(st.sampled_from([*NAMES, "spider", "man", "and", "?", " ", "-", "!"]), min_size=1))
-def test_all_windows_that_are_names(parts: list[str]) -> None:
-    question = " ".join(parts)
-    if not question.strip():
-        return
-    table = NameTable(GRAPH, name_columns(GRAPH))
-    text = QuestionText(question)
-    found = {window[:2] for window in text.named_windows(table)}
-    count = len(text.tokens)
-    short = [(a, b) for a in range(count) for b in range(a, count) if len(text.text(a, b)) <= 2 * table.longest]
-    assert found == {window for window in short if table.names(key_of(text.text(*window)))}
 
 
 @contextmanager
@@ -54,8 +34,7 @@ def counted() -> Iterator[Counter[str]]:
 
 
 @pytest.mark.parametrize(
-    "part",
-    ["Tom Hanks ", "tom hanks and together ", "blah blub ", "Xyzzy Blurb said ", "! ", "Hanks ", "Drama "],
+    "part", ["Tom Hanks ", "tom hanks and together ", "blah blub ", "Xyzzy Blurb said ", "! ", "Hanks ", "Drama "]
 )
 def test_the_work_is_linear(part: str) -> None:
     linker = EntityLinker(GraphIndex.build(GRAPH, HashedEmbeddings()))

@@ -8,12 +8,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.index.question_keys import with_keys
 
 GRAPH = KnowledgeGraph.from_triples(
-    [
-        ("Q1", "made_by", "Q2"),
-        ("Q1", "released", "2013-12-18"),
-        ("Q1", "awards", "3"),
-        ("Q4", "made_by", "Q5"),
-    ],
+    [("Q1", "made_by", "Q2"), ("Q1", "released", "2013-12-18"), ("Q1", "awards", "3"), ("Q4", "made_by", "Q5")],
     labels={"Q1": "Her", "Q2": "Spike Jonze", "Q4": "Dune", "Q5": "David Lynch", "Q6": "Dune"},
     aliases={"Q2": ["Adam Spiegel"]},
 )
