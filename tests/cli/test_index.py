@@ -89,15 +89,3 @@ def test_triples_are_embedded(run: Run) -> None:
     assert "with static embeddings, also of the triples." in out
     code, out, _ = run("ask", "films.index", "Who directed Her?", "--method", "kaping", "--k", "1")
     assert (code, "directed_by  Spike Jonze" in out) == (0, True)
-
-
-@pytest.mark.heavy
-def test_code_of_a_model_runs_only_where_it_is_trusted(run: Run, folder: Path) -> None:
-    (folder / "model").mkdir()
-    (folder / "model" / "own.py").write_text("open('ran', 'w').close()\n", "utf-8")
-    (folder / "model" / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "own.Own"}]', "utf-8")
-    asked = ("ask", "films.csv", "Who directed Her?", "--embeddings", "local:model")
-    code, _, told = run(*asked)
-    assert code != 0
-    assert "brings code of its own, which is not run unasked. If you trust it, use Python: " in told
-    assert not (folder / "ran").exists()

@@ -21,20 +21,7 @@ dbr:Spike_Jonze rdfs:label "Spike Jonze"@en .
 dbo:director rdfs:label "director"@en .
 """
 
-GRAPHML = """\
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="k" for="edge" attr.name="relation" attr.type="string"/>
-<key id="y" for="node" attr.name="year" attr.type="int"/>
-<graph edgedefault="directed"><node id="Her"><data key="y">2013</data></node><node id="Spike Jonze"/>
-<edge source="Her" target="Spike Jonze"><data key="k">director</data></edge></graph></graphml>
-"""
-
-FILES = {
-    "films.csv": "head;relation;tail\nHer;director;Spike Jonze\n",
-    "films.jsonl": '{"head": "Her", "relation": "director", "tail": "Spike Jonze"}\n',
-    "films.graphml": GRAPHML,
-    "films.ttl": TURTLE,
-}
+FILES = {"films.csv": "head;relation;tail\nHer;director;Spike Jonze\n", "films.ttl": TURTLE}
 
 
 @pytest.fixture
@@ -50,7 +37,7 @@ def files(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("name", ["films.csv", "films.jsonl", "films.graphml", "films.ttl", "films.parquet", "export"])
+@pytest.mark.parametrize("name", ["films.csv", "films.ttl", "films.parquet", "export"])
 def test_ask_reads_any_format_straight_from_the_file(run: Run, name: str) -> None:
     code, out, err = run("ask", name, "Who directed Her?", "--min-confidence", "0")
     assert (code, err) == (0, ""), err

@@ -64,12 +64,6 @@ def test_a_graph_file_is_served_with_a_token(graph: Path, tmp_path: Path) -> Non
     assert "0123456789abcdef" not in log.read_text("utf-8")
 
 
-def test_a_port_that_there_is_not_is_told_at_once(run: Run, graph: Path) -> None:
-    code, _, said = run("serve", str(graph), "--port", "99999")
-    assert code != 0
-    assert "--port: wanted a value less than or equal to 65535" in said
-
-
 @pytest.mark.heavy
 def test_without_the_extra_the_line_that_installs_it_is_told(run_without: Callable[..., list[tuple[str, int]]]) -> None:
     [(said, code)] = run_without(["starlette", "uvicorn"], ("serve", "films.txt"))
