@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -17,8 +16,6 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, P
 from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
-from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
 from kg_retrievers.questions.carried_out import carried_out
 
 COUNT = Operation("count")
@@ -251,26 +248,3 @@ def check(retriever: Any, case: tuple[int, Pattern, Pattern]) -> None:
 def test_turned_triples_change_no_result_of_the_matcher(case: tuple[int, Pattern, Pattern]) -> None:
     index = film_index(case[0])
     check(SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(lambda _: case[2])), case)
-
-
-@pytest.fixture(scope="module")
-def executors() -> Iterator[list[Any]]:
-    """The graphs in databases."""
-    pytest.importorskip("ladybug")
-    from kg_retrievers.database.ladybug import LadybugExecutor
-
-    opened = [LadybugExecutor.from_graph(film_index(seed).graph) for seed in range(SEEDS)]
-    yield opened
-    for executor in opened:
-        executor.close()
-
-
-@pytest.mark.heavy
-@settings(max_examples=200, deadline=None)
-@given(case=written())
-def test_turned_triples_change_no_result_of_a_database(
-    executors: list[Any], case: tuple[int, Pattern, Pattern]
-) -> None:
-    index = film_index(case[0])
-    writer = PatternCypherWriter(index, RunnableLambda(lambda _: case[2]))
-    check(CypherRetriever(index=index, writer=writer, executor=executors[case[0]]), case)

@@ -94,11 +94,7 @@ def companies() -> FollowUpReader:
         (JONZE, "the first one", "Tell me about Being John Malkovich."),
         ([*JONZE, turn("who wrote Her?", "Spike Jonze")], "and the first one?", "who wrote Being John Malkovich?"),
         (JONZE, "who stars in them?", "who stars in the films that Spike Jonze directed?"),
-        (
-            JONZE,
-            "how many of them are from Japan?",
-            "how many of the films that Spike Jonze directed are from Japan?",
-        ),
+        (JONZE, "how many of them are from Japan?", "how many of the films that Spike Jonze directed are from Japan?"),
         (DUNE, "who stars in the first one?", "who stars in Dune (2021)?"),
         ([turn("When was Her released?", "2013")], "who directed it?", "who directed Her?"),
         (COUNT, "who starred in them?", "who starred in the films that Spike Jonze directed?"),

@@ -318,15 +318,16 @@ def test_example_without_entities_serves_all_questions() -> None:
     assert by_examples("Who directs Her?", everything) == everything.pattern
 
 
-@pytest.mark.parametrize("examples", [[], [Question("Who directed Her?")]])
-def test_examples_without_patterns_are_refused(examples: list[Question]) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"got {len(examples)} examples, but none with a pattern"):
-        ExamplePatternGenerator(INDEX, examples)
-
-
-@pytest.mark.parametrize("examples", [5, "Who directed Her?", ["Who directed Her?"], None])
-def test_what_is_no_list_of_questions_is_refused(examples: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="ExamplePatternGenerator: wanted a list of Question, but got "):
+@pytest.mark.parametrize(
+    ("examples", "told"),
+    [
+        ([], "got 0 examples, but none with a pattern"),
+        ([Question("Who directed Her?")], "got 1 examples, but none with a pattern"),
+        *((given, "wanted a list of Question, but got ") for given in (5, "Who directed Her?", ["Who?"], None)),
+    ],
+)
+def test_examples_of_no_use_are_refused(examples: Any, told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"ExamplePatternGenerator: {told}"):
         ExamplePatternGenerator(INDEX, examples)
 
 

@@ -14,7 +14,7 @@ from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.questions.choosing import ReadingChooser
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
-from kg_retrievers.questions.reader import CHOSEN_AGAIN, EXAMPLE_DISTANCE, WRITTEN, QuestionReader
+from kg_retrievers.questions.reader import CHOSEN_AGAIN, WRITTEN, QuestionReader
 from kg_retrievers.questions.reading import SURE, Reading, walks_of
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -120,18 +120,6 @@ def test_entities_that_are_given_are_used_by_all() -> None:
     assert pattern.triples[0].head.entity == "Amélie"  # type: ignore[union-attr]
 
 
-def test_prompts_and_calls() -> None:
-    with_model, _ = cascade(REPLY)
-    assert (set(with_model.prompts), with_model.calls_model) == ({"choice", "pattern", "repair"}, True)
-    without, _ = cascade()
-    assert (without.prompts, without.calls_model) == ({}, False)
-
-
-def test_examples_may_be_given_as_their_generator() -> None:
-    examples = ExamplePatternGenerator(INDEX, EXAMPLES)
-    assert QuestionReader(INDEX, examples=examples).examples is examples
-
-
 @pytest.mark.parametrize("arguments", [{"llm": "openai:any"}, {"examples": [Question("Who?")]}], ids=str)
 def test_what_cannot_write_patterns_is_refused(arguments: Any) -> None:
     with pytest.raises(InvalidArgumentError):
@@ -166,10 +154,6 @@ def test_a_model_may_be_asked_always() -> None:
     assert reader.read(NEAR).pattern.source == "chosen"
     reader = QuestionReader(INDEX, llm=ScriptedChatModel(replies=[]), asks_model="never")
     assert (reader.read(NEAR).pattern.source, reader.calls_model) == ("zero-shot", False)
-
-
-def test_the_distance_is_one_at_which_examples_are_likely_right() -> None:
-    assert confidence_at(EXAMPLE_DISTANCE) >= 0.5
 
 
 def test_a_kind_in_the_words_of_a_model_hides_no_answer() -> None:
