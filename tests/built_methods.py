@@ -1,4 +1,4 @@
-"""Every method of the table over any graph; models have drawn weights."""
+"""Every method of the table over any graph, with drawn weights, and what the tests of methods read from Documents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
@@ -15,6 +16,10 @@ from kg_retrievers.index import embedding_name
 from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
 from kg_retrievers.methods.registry import Method, find_method
 from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
+from kg_retrievers.testing import tiny_graph
+
+TINY = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+Facts = list[tuple[str, str, str]]
 
 CONFIGS: dict[str, tuple[Any, dict[str, Any]]] = {
     "gnn-rag": (GraphReasonerConfig, {"width": 8, "instructions": 2, "layers": 2}),
@@ -58,3 +63,15 @@ def built(method: Method, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
     if "model" in method.needs:
         fields["model"] = drawn_model(method.name)
     return method.load_retriever().from_index(index, **fields)
+
+
+def triples(documents: list[Document]) -> list[Facts]:
+    return [[tuple(triple) for triple in document.metadata["triples"]] for document in documents]
+
+
+def scores(documents: list[Document]) -> list[float]:
+    return [document.metadata["score"] for document in documents]
+
+
+def answers(documents: list[Document]) -> list[list[str]]:
+    return [document.metadata["answers"] for document in documents]

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 from built_methods import drawn_model
+from films_and_claims import TINY_EXAMPLES
 from graph_reader import GraphReader, names_in_memory
 
 from kg_retrievers import (
@@ -17,7 +18,6 @@ from kg_retrievers import (
     KnowledgeGraph,
     NeighborhoodRetriever,
     PCSTRetriever,
-    Question,
     RelationPathRetriever,
     SimGRAGRetriever,
     SubgraphRAGRetriever,
@@ -31,13 +31,6 @@ pytest.importorskip("ladybug")
 from kg_retrievers.database.ladybug import LadybugExecutor
 
 EMBEDDINGS = HashedEmbeddings()
-EXAMPLES = [
-    Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
-    Question("Who directed Her?", answers=("Spike Jonze",)),
-    Question("Who directed Adaptation?", answers=("Spike Jonze",)),
-]
-
-
 REASONER, SCORER = drawn_model("gnn-rag"), drawn_model("subgraph-rag")
 
 
@@ -82,7 +75,7 @@ class TestRelationPaths(Connected, RetrieverContract):
     retriever_class = RelationPathRetriever
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)
+        return super().make_retriever(index, **({} if "llm" in fields else {"examples": TINY_EXAMPLES}) | fields)
 
 
 @pytest.mark.heavy
@@ -129,4 +122,4 @@ class TestCypher(Connected, RetrieverContract):
         return GraphIndex.connect(_READERS[graph.fingerprint], EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)
+        return super().make_retriever(index, **({} if "llm" in fields else {"examples": TINY_EXAMPLES}) | fields)

@@ -14,8 +14,10 @@ from kg_retrievers.graph.verbalize import table_lines
 from kg_retrievers.methods.g_retriever import prompts as g_retriever
 from kg_retrievers.methods.gnn_rag import prompts as gnn_rag
 from kg_retrievers.methods.kaping import prompts as kaping
+from kg_retrievers.methods.simgrag import prompts as simgrag
 from kg_retrievers.methods.subgraph_rag import prompts as subgraph_rag
 from kg_retrievers.questions import choosing
+from kg_retrievers.questions.prompts import PATTERN_PROMPT, REPAIR_PROMPT
 
 QUESTION = "who directed {Her}?"
 WALK = {"question": QUESTION, "evidence": "[1]\nHer -> directed by -> Spike Jonze"}
@@ -24,6 +26,12 @@ NO_TABLES = {"question": QUESTION, "evidence": "[1]\n" + "\n".join(table_lines([
 LINES = "1. Her -> directed_by -> ?x; wanted: ?x (answers: Spike Jonze)\n2. None of these asks for it."
 PROMPTS: dict[str, tuple[BasePromptTemplate[Any], dict[str, Any]]] = {
     "choice": (choosing.CHOICE_PROMPT, {"question": QUESTION, "readings": LINES}),
+    "simgrag_pattern": (PATTERN_PROMPT, {"question": QUESTION}),
+    "simgrag_repair": (REPAIR_PROMPT, {"question": QUESTION, "reply": '{"triples": [', "error": "it breaks off."}),
+    "simgrag_answer": (
+        simgrag.ANSWER_PROMPT,
+        {"question": QUESTION, "evidence": "[1] (Her, directed_by, Spike Jonze)"},
+    ),
     "triple_similarity_answer": (kaping.ANSWER_PROMPT, WALK),
     "subgraph_rag_answer": (subgraph_rag.ANSWER_PROMPT, WALK),
     "subgraph_rag_dialogue": (subgraph_rag.DIALOGUE_PROMPT, WALK),

@@ -10,11 +10,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from built_methods import indexed
+from built_methods import TINY, Facts, indexed, scores, triples
 from films_and_claims import BY, FILMS, GENRE, WRITTEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.documents import Document
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, PCSTRetriever
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -23,12 +22,9 @@ from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Triple
 from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes, walk_triples
 from kg_retrievers.methods.g_retriever.retriever import LONGEST_WALK, PREFERENCE
-from kg_retrievers.testing import RetrieverContract, tiny_graph
+from kg_retrievers.testing import RetrieverContract
 
 EMBEDDINGS = HashedEmbeddings()
-TINY = GraphIndex.build(tiny_graph(), EMBEDDINGS)
-
-Facts = list[tuple[str, str, str]]
 
 
 class TestPCST(RetrieverContract):
@@ -60,14 +56,6 @@ def ranks(entities: list[str], relations: list[str], seeds: list[str] | None = N
         "ranked_entities": [[key, 1.0] for key in entities],
         "ranked_relations": [[name, 1.0] for name in relations],
     }
-
-
-def triples(documents: list[Document]) -> list[list[tuple[str, str, str]]]:
-    return [[tuple(triple) for triple in document.metadata["triples"]] for document in documents]
-
-
-def scores(documents: list[Document]) -> list[float]:
-    return [document.metadata["score"] for document in documents]
 
 
 def is_connected(facts: list[tuple[str, str, str]]) -> bool:
@@ -124,23 +112,6 @@ def test_covered_triples_come_again_as_connectors_only() -> None:
     assert len(alone) == 6
     assert [triple for (triple,) in triples(alone)[:3]] == [HER, ADAPTATION, DRAMA]
     assert scores(alone) == pytest.approx([10.25] * 3 + [5 / 6] * 3)
-
-
-@pytest.mark.parametrize(
-    ("fields", "found", "worth"),
-    [
-        # 2 for each triple by the first relation, 1 for the one by the second: 3 + 5 - 3 * 0.5.
-        ({"k_relations": 2}, [[HER, ADAPTATION, DRAMA]], [6.5]),
-        ({"k_relations": 3}, [[HER, ADAPTATION, DRAMA, KAUFMAN]], [3 + 3 + 3 + 2 + 1 - 2]),
-        ({"k_relations": 1}, [[HER, ADAPTATION]], [3 + 2 - 1]),
-        # Where an edge costs as much as the highest prize, none pays, and an entity alone is no fact.
-        ({"k_relations": 2, "edge_cost": 2}, [], []),
-    ],
-)  # fmt: skip
-def test_paper_by_hand(fields: dict[str, Any], found: list[Facts], worth: list[float]) -> None:
-    documents = pcst(FILMS, prizes="paper", **fields).invoke("?", k=9, **ranks(["Her"], IN_ORDER))
-    assert triples(documents) == found
-    assert scores(documents) == pytest.approx(worth)
 
 
 @pytest.mark.parametrize(

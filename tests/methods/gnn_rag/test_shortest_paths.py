@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,18 +63,3 @@ def test_they_agree_with_brute_force(case: tuple[KnowledgeGraph, int, list[int],
     assert found == [brute_force(graph, seed, target, max_hops, max_paths) for target in targets]
     again = shortest_paths(graph.adjacency, seed, targets[::-1], max_hops=max_hops, max_paths=max_paths)
     assert again == found[::-1]
-
-
-def layered(width: int, layers: int) -> tuple[KnowledgeGraph, int]:
-    """Entity 0, layers that are joined completely, and the last entity, whose number comes with it."""
-    rows = [[0], *(list(range(1 + width * i, 1 + width * (i + 1))) for i in range(layers)), [1 + width * layers]]
-    facts = [(a, 0, b) for row, after in pairwise(rows) for a in row for b in after]
-    return graph_of(facts, rows[-1][0] + 1), rows[-1][0]
-
-
-def test_a_few_of_very_many_paths_are_found() -> None:
-    """There are 20 ** 30 shortest paths here, more than recursion would like, through 602 entities."""
-    graph, last = layered(20, 30)
-    [found] = shortest_paths(graph.adjacency, 0, [last], max_hops=31, max_paths=3)
-    assert found.truncated
-    assert [path.entities for path in found.paths] == [(0, first, *range(21, last, 20), last) for first in (1, 2, 3)]

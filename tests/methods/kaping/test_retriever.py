@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_methods import scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, build_router
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, build_router
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.methods.kaping.retriever import TripleSimilarityRetriever
-from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
+from kg_retrievers.testing import RetrieverContract
 
 EMOJI = "🎬 The End\n(of it)"
 ODD = [
@@ -81,10 +82,6 @@ def test_whole_graphs_are_embedded_with_a_warning_or_refused(
 def triples(documents: list[Document]) -> list[tuple[str, ...]]:
     assert all(len(document.metadata["triples"]) == 1 for document in documents)
     return [tuple(document.metadata["triples"][0]) for document in documents]
-
-
-def scores(documents: list[Document]) -> list[float]:
-    return [document.metadata["score"] for document in documents]
 
 
 def ranked(graph: KnowledgeGraph, question: str) -> list[tuple[tuple[str, ...], float]]:
@@ -209,13 +206,6 @@ def test_stored_or_not_is_the_same(facts: list[tuple[str, str, str]], asked: lis
 
 
 # --- building ---------------------------------------------------------------------------------------------------------
-
-
-def test_from_index_ignores_what_it_does_not_use() -> None:
-    used = similar(llm=ScriptedChatModel(replies=[]), examples=[Question("Who?")])
-    assert used.invoke("Who directed Her?") == similar().invoke("Who directed Her?")
-    with pytest.raises(InvalidArgumentError, match="it is not trained"):
-        similar(model=object())
 
 
 # --- answering --------------------------------------------------------------------------------------------------------

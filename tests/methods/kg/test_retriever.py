@@ -169,11 +169,6 @@ def test_the_same_answer_over_a_graph_that_stays_in_its_database() -> None:
     assert answer["answers"] == ["Oslo School"]
 
 
-def test_an_empty_graph_refuses() -> None:
-    retriever = KGRetriever.from_index(GraphIndex.build(KnowledgeGraph.from_triples([]), default_embeddings()))
-    assert retriever.invoke("Who directed Her?") == []
-
-
 def test_parts_of_another_graph_are_refused(index: GraphIndex) -> None:
     other = GraphIndex.build(KnowledgeGraph.from_triples([("a", "b", "c")]), default_embeddings())
     with pytest.raises(InvalidArgumentError, match="its SimGRAGRetriever is on another graph or view"):

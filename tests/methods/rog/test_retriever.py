@@ -7,12 +7,11 @@ from itertools import product
 from typing import Any
 
 import pytest
-from built_methods import indexed
+from built_methods import Facts, answers, indexed
 from choosing_model import choosing
 from films_and_claims import TINY_EXAMPLES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, Question
@@ -28,8 +27,6 @@ from kg_retrievers.methods.rog.retriever import RelationPathRetriever
 from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reading import Reading
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
-
-Facts = list[tuple[str, str, str]]
 
 
 class TestRelationPaths(RetrieverContract):
@@ -70,10 +67,6 @@ def retriever(index: GraphIndex = INDEX, **fields: Any) -> RelationPathRetriever
 
 def given_paths(*paths: list[Any], **more: Any) -> dict[str, Any]:
     return {"relation_paths": [{"relations": path} | more for path in paths]}
-
-
-def answers(documents: list[Document]) -> list[list[str]]:
-    return [document.metadata["answers"] for document in documents]
 
 
 def test_given_paths_by_hand() -> None:

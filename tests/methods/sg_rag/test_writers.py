@@ -22,7 +22,6 @@ from kg_retrievers.errors import CypherSafetyError, EntityLinkingError, InvalidA
 from kg_retrievers.index import QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.queries import check_shows_facts
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
-from kg_retrievers.questions.carried_out import Directions, Edge
 from kg_retrievers.questions.labelling import label_examples, star_pattern
 
 BY, STAR, YEAR, WROTE = "directed_by", "starring", "release_year", "written_by"
@@ -145,27 +144,6 @@ def test_of_templates_with_the_same_answers_the_words_decide() -> None:
 # --- directions -------------------------------------------------------------------------------------------------------
 
 
-def numbered(*edges: tuple[str, str, str]) -> list[Edge]:
-    return [Edge(head, [GRAPH.relations.find(relation)], tail) for head, relation, tail in edges]
-
-
-@pytest.mark.parametrize(
-    ("edges", "turned"),
-    [
-        ([("film", BY, "person"), ("film", YEAR, "year")], [False, False]),
-        ([("person", BY, "film"), ("film", YEAR, "year")], [True, False]),
-        ([("person", BY, "film"), ("year", YEAR, "film")], [True, True]),
-        ([("Jonze", BY, "film")], [True]),
-        ([("film", BY, "Jonze")], [False]),
-        ([("2013", YEAR, "film"), ("person", BY, "film")], [True, True]),
-        ([("2013", BY, "Jonze")], [False]),  # neither way
-    ],
-)
-def test_directions_by_hand(edges: list[tuple[str, str, str]], turned: list[bool]) -> None:
-    entities = {name: [GRAPH.entities.find(name)] for name in ("Jonze", "2013")}
-    assert Directions(INDEX).correct(numbered(*edges), entities) == turned
-
-
 FAMILY = KnowledgeGraph.from_triples(
     [
         ("Anna", "parent_of", "Berta"),
@@ -250,14 +228,6 @@ def test_types_that_the_graph_lacks_are_left_out() -> None:
     )
     (row,) = PatternCypherWriter(INDEX, fixed(pattern)).invoke(asked("Who directed Her?"))
     assert row["parameters"] == {"n0": "Her"}
-
-
-def ambiguous() -> GraphIndex:
-    graph = KnowledgeGraph.from_triples(
-        [("Dune 1", BY, "Lynch"), ("Dune 2", BY, "Villeneuve"), ("dune", BY, "Nobody")],
-        labels={"Dune 1": "Dune", "Dune 2": "Dune"},
-    )
-    return GraphIndex.build(graph, HashedEmbeddings())
 
 
 @pytest.mark.parametrize("triple", [("Her", BY, Unknown("x")), ("Her", Unknown("r"), Unknown("x"))])

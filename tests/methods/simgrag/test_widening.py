@@ -3,15 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
+from built_methods import answers
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown
 
 X = Unknown("x")
-
-
-def answers(documents: list[Document]) -> list[list[str]]:
-    return [document.metadata["answers"] for document in documents]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from training_task import HELD_OUT, INDEX, LEARNED
 
 from kg_retrievers import SubgraphRAGRetriever
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer, TripleScorerConfig
 from kg_retrievers.methods.subgraph_rag.prompts import DIALOGUE_PROMPT
@@ -41,13 +40,6 @@ def test_a_training_with_the_preset(caplog: pytest.LogCaptureFixture) -> None:
     assert (schedule["batch_size"], schedule["learning_rate"], schedule["constant_rate"]) == (1, 1e-3, True)
     assert done.training.usable[0].text == LEARNED[0].text
     assert trained().training.usable[0].text == "who directed _?"
-
-
-def test_a_preset_that_there_is_not() -> None:
-    with pytest.raises(
-        InvalidArgumentError, match=r"^train_triple_scorer: there is no preset 'article'; it takes paper"
-    ):
-        trained(preset="article")
 
 
 def test_the_retriever_takes_the_preset() -> None:

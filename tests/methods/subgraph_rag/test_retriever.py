@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
-from built_methods import drawn_model, indexed
+from built_methods import TINY, Facts, drawn_model, indexed, scores, triples
 from films_and_claims import BY, FILMS, GENRE, WRITTEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.documents import Document
 
 from kg_retrievers import (
     GraphIndex,
@@ -22,23 +20,16 @@ from kg_retrievers import (
     SubgraphRAGRetriever,
     TripleScorer,
     build_workflow,
-    evaluate,
-    train_triple_scorer,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.datasets import read_pathquestion
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
 from kg_retrievers.testing import RetrieverContract, tiny_graph
 
 EMBEDDINGS = HashedEmbeddings()
 
-Facts = list[tuple[str, str, str]]
-
-
 MODEL = drawn_model("subgraph-rag")
 OTHER = drawn_model("subgraph-rag", HashedEmbeddings(64))
-TINY = GraphIndex.build(tiny_graph(), EMBEDDINGS)
 
 
 class TestSubgraphRAG(RetrieverContract):
@@ -63,14 +54,6 @@ def valued(facts: Facts | KnowledgeGraph | GraphIndex, values: dict[str, float])
     weights["relation"] = np.linalg.pinv(vectors)  # a unit of its own for each relation
     weights["output"] = np.array([values[name] for name in names])
     return TripleScorer(of, weights, probe=MODEL.probe, embeddings="hashed")
-
-
-def triples(documents: list[Document]) -> list[list[tuple[str, str, str]]]:
-    return [[tuple(triple) for triple in document.metadata["triples"]] for document in documents]
-
-
-def scores(documents: list[Document]) -> list[float]:
-    return [document.metadata["score"] for document in documents]
 
 
 def given_triples(*rows: Any, truncated: Any = False) -> dict[str, Any]:
@@ -249,22 +232,3 @@ def test_scored_triples_that_are_supplied() -> None:
         [HER],
         [KAUFMAN],
     ]
-
-
-# --- on real questions ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.real
-@pytest.mark.heavy  # a quarter of a minute
-def test_pathquestion(data_dir: Path) -> None:
-    """Trained on four fifths of the 2-hop questions, it finds the answers to others, without their topics."""
-    index = GraphIndex.build(KnowledgeGraph.from_file(data_dir / "pathquestion" / "2H-kb.txt"), HashedEmbeddings())
-    questions = read_pathquestion(data_dir / "pathquestion" / "PQ-2H.txt")
-    order = np.random.default_rng(0).permutation(len(questions)).tolist()
-    held_out = [questions[place] for place in order[:100]]
-    model = train_triple_scorer(index, [questions[place] for place in order[380:]], num_examples=1600).model
-    found = SubgraphRAGRetriever.from_index(index, model=model, on_refusal="empty")
-    report = evaluate(found, held_out, topic="linked")
-    assert report.metrics["answer_recall"] > 0.95
-    found.model = MODEL
-    assert evaluate(found, held_out, topic="linked").metrics["answer_recall"] < 0.9

@@ -101,11 +101,7 @@ def test_nothing_to_train_on() -> None:
     strange = [Question("Who is Xyzzyplugh?", answers=("Film aa",)), Question("Film aa?", answers=("Xyzzyplugh",))]
     for questions, validation, message in (
         ([], None, "nothing to train on: 0 questions. A question needs answers within"),
-        (
-            strange,
-            LEARNED,
-            "nothing to train on: 0 questions; not used: 1 name no entity of the graph, 1 have no answer",
-        ),
+        (strange, LEARNED, "nothing to train on: 0 questions; not used: 1 name no entity of the graph, 1 have no"),
         (LEARNED, [], "nothing to validate with: 0 questions"),
         (LEARNED, strange, "nothing to validate with: 0 questions; not used: 1 name"),
     ):
