@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, LinkedEntity, Mention
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, LinkedEntity, Mention, names
 
 FILMS = [
     "Her", "It", "Up", "Who", "What?", "The Film", "Film", "1984", "$", "!!!", "?", "Inferno", "INFERNO", "inferno",
@@ -292,3 +292,13 @@ def test_topics_of_metaqa(metaqa_linker: EntityLinker, data_dir: Path, hops: int
         mentions = links(metaqa_linker, question.replace("[", "").replace("]", ""))
         right += bool(mentions) and topic(mentions).candidates[0].entity == wanted[1]
     assert right / len(lines) >= 0.997
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_names_are_read_in_batches_as_all_at_once(
+    graph: KnowledgeGraph, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = names.name_columns(graph)
+    monkeypatch.setattr(names, "BATCH", size)
+    for name, column in names.name_columns(graph).items():
+        assert (name, column.dtype, column.tolist()) == (name, whole[name].dtype, whole[name].tolist())
