@@ -738,8 +738,8 @@ def check_retriever(retriever: object, who: str, name: str = "retriever") -> Non
 
 def nothing_fits(question: str, reading: Mapping[str, Any] | None) -> str:
     """Return the reason why a question has no answer, with the reading that nothing fits."""
-    read = f", read as: {'; '.join(pattern_lines(reading))}" if reading else "."
-    return f"nothing in the graph fits the question {question!r:.200}{read}"
+    read = f", read as: {'; '.join(pattern_lines(reading))}" if reading else ""
+    return f"nothing in the graph fits the question {question!r:.200}{read}."
 
 
 def nothing_fetched(

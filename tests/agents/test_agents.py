@@ -121,7 +121,7 @@ async def test_the_middleware_shows_why_there_is_no_evidence(
     config = {"configurable": {"thread_id": "1"}}
     given = {"messages": [HumanMessage("Who directed Adaptatiom?")]}
     got = await agent.ainvoke(given, config) if asynchronous else agent.invoke(given, config)
-    told = f"{NO_ANSWER} Nothing in the graph fits the question 'Who directed Adaptatiom?'."
+    told = f"{NO_ANSWER} Nothing in the graph fits the question 'Who directed Adaptatiom?', read as: "
     assert told in model.prompts[0][0].text
     assert got["knowledge_graph_reason"].startswith("SimGRAGRetriever: nothing in the graph fits")
     again = {"messages": [HumanMessage("Who directed Her?")]}

@@ -203,7 +203,8 @@ async def test_a_refusal_is_answered_with_its_reason(retriever: SimGRAGRetriever
     pattern = Pattern.of(("Ameliee", "starring", Unknown("actor")), target="actor")
     misspelt = {"max_distance": 0.01, "pattern_generator": RunnableLambda(lambda _: pattern)}
     far = refusing.model_copy(update=misspelt)
-    nothing = "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?'."
+    nothing = "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?', "
+    nothing += "read as: Ameliee -> starring -> ?actor."
     assert answer_chain(far).invoke("Who stared in Ameliee?") == f"{NO_ANSWER} {nothing}"
 
 

@@ -89,4 +89,7 @@ def test_a_record_says_why_a_question_was_refused(on_refusal: str) -> None:
     far = retriever.model_copy(update={"max_distance": 0.01, "pattern_generator": RunnableLambda(lambda _: pattern)})
     (record,) = evaluate(far, [Question("Who stared in Ameliee?", answerable=False)]).records
     assert (record["refused"], record["error"]) == (True, None)
-    assert record["reason"] == "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?'."
+    assert record["reason"] == (
+        "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?', "
+        "read as: Ameliee -> starring -> ?actor."
+    )
