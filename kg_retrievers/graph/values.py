@@ -250,16 +250,54 @@ def unit_symbol(unit: str) -> str:
     return _UNITS.get(unit.casefold(), unit)
 
 
-def is_unit_name(word: str) -> bool:
-    """Tell whether a word names a known unit.
+#: Known units by their names and their symbols, in small letters.
+_KNOWN = {symbol.casefold(): symbol for symbol in _UNITS.values()} | _UNITS
 
-    The name or symbol has at least two letters.
+#: The units of time. A name in the singular, as in "birth year", is rather a date.
+TIMES = frozenset(["s", "min", "h", "day", "week", "month", "year"])
+
+
+def known_unit(word: str) -> str:
+    """Return the symbol of a known unit, or "".
+
+    A power and the unit of time of a speed are left out.
 
     Example:
-        >>> [word for word in ("km", "feet", "huts", "m") if is_unit_name(word)]
-        ['km', 'feet']
+        >>> [known_unit(word) for word in ("Metres", "km²", "kmh", "huts")]
+        ['m', 'km', 'km', '']
     """
-    return len(word) > 1 and word.casefold() in _UNITS
+    folded = word.casefold()
+    symbol = _KNOWN.get(folded) or _KNOWN.get(folded.split("/")[0].rstrip("²³23"), "")
+    return symbol.split("/")[0].rstrip("²³")
+
+
+def is_only_unit(word: str) -> bool:
+    """Tell whether a known unit is hardly another word: a plural, a sign, or a symbol of several letters.
+
+    Example:
+        >>> [word for word in ("kg", "hours", "€", "hour", "second", "m", "min") if is_only_unit(word)]
+        ['kg', 'hours', '€']
+    """
+    if not known_unit(word) or word in ("min", "foot", "inch"):
+        return False
+    return not word.isalpha() or (len(word) > 1 and not (len(word) > 2 and f"{word}s" in _UNITS))
+
+
+def named_unit(name: str) -> str:
+    """Return the unit that the name of a relation says, as it is written there, or "".
+
+    Example:
+        >>> [named_unit(name) for name in ("weight kg", "height in metres", "area (km²)", "minutes played")]
+        ['kg', 'metres', 'km²', 'minutes']
+        >>> [named_unit(name) for name in ("price in euros per kg", "birth year", "temperature min")]
+        ['euros', '', '']
+    """
+    words: list[str] = re.findall(r"[^\s()\[\],]+", name.casefold().split(" per ")[0])
+    if words and (symbol := known_unit(last := words[-1])):
+        is_time = last == "min" and re.search("time|duration|length", name.casefold())
+        if symbol not in TIMES or len(last) == 1 or words[-2:-1] == ["in"] or is_time:
+            return last
+    return next(filter(is_only_unit, reversed(words)), "")
 
 
 # --- literals with a datatype -----------------------------------------------------------------------------------------

@@ -308,10 +308,11 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         return _different([*_different(found)[:MOST_READINGS], *steps])[:MOST_LINES]
 
     def guesses(self, input: Mapping[str, Any]) -> list[Pattern]:
-        """Return the possible meanings of a refused question's words, without confidence in any."""
+        """Return the possible meanings of a refused question's words in the graph's units, without confidence."""
         with suppress(RefusalError):
             question, entities = self._asked_part((input["question"], self.zero_shot.entities(input)))
             reading = self.zero_shot.read({**input, "question": question, "entities": entities})
+            self.forms.check_units(question, entities, reading.pattern)
             return [replace(one, confidence=0.0) for one in (reading.pattern, *reading.alternatives)]
         return []
 
@@ -429,7 +430,12 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         return replace(reading, pattern=self._doubted(input, reading.pattern, False))
 
     def _doubted(self, input: Mapping[str, Any], pattern: Pattern, by_form: bool) -> Pattern:
-        """Return a pattern with less confidence if it leaves out words that limit what is asked for."""
+        """Return a pattern with less confidence if it leaves out words that limit what is asked for.
+
+        Raises:
+            LowConfidenceError: If the question names another unit than the pattern's numbers have.
+        """
+        self.forms.check_units(input["question"], input["entities"], pattern)
         nouns, schema = type_nouns(self.zero_shot.index), self.zero_shot.words_to_spell
         unread = left_out(input["question"], input["entities"], pattern, nouns, schema, by_form=by_form)
         less = (pattern.confidence or 0.0) * LEFT_OUT

@@ -202,7 +202,6 @@ class Limit(NamedTuple):
         end: The position after its last.
         kind: "date" or "number", where its words say so: "before 1900", "more than 1900".
         word: The adjective that compares, as "deep" of "deeper than 500 m"; "" for none.
-        unit: A unit behind the value that no number of the graph has; "" for none.
     """
 
     operator: Operator
@@ -211,7 +210,6 @@ class Limit(NamedTuple):
     end: int
     kind: str = ""
     word: str = ""
-    unit: str = ""
 
     @property
     def value(self) -> Value:

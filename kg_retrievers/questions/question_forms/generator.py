@@ -15,7 +15,7 @@ from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.graph import Pattern, readable
 from kg_retrievers.graph.kinds import is_kind, kind_relations
 from kg_retrievers.graph.value_columns import ValueColumns
-from kg_retrievers.graph.values import read_value
+from kg_retrievers.graph.values import known_unit, read_value
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
@@ -27,6 +27,7 @@ from kg_retrievers.questions.question_forms.measure_words import SHORT_MEASURES,
 from kg_retrievers.questions.question_forms.measures import Measures
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.several import Several
+from kg_retrievers.questions.question_forms.units import check_units
 from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
 from kg_retrievers.questions.question_forms.whole_entities import WholeEntities
 from kg_retrievers.questions.reading import type_nouns
@@ -223,6 +224,11 @@ class QuestionFormGenerator:
         if named_values and not has_quantity(tokens):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
         return self._usual(self._with_ellipses([self._named(token) for token in tokens]))
+
+    def check_units(self, question: str, entities: Sequence[QuestionEntity], pattern: Pattern) -> None:
+        """Refuse a question that names another unit than the numbers of its pattern have."""
+        if any(known_unit(word.strip("?.,!()")) for word in question.split()) or pattern.conditions:
+            check_units(question, self._tokens(question, entities), pattern, self._reader().walks)
 
     def _usual(self, tokens: Sequence[Token]) -> list[Token]:
         """Return words with the usual noun in place of another one for things of a type."""

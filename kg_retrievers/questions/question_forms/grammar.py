@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from kg_retrievers.graph.operations import Operator
-from kg_retrievers.graph.values import Comparison, is_unit_name, unit_symbol
+from kg_retrievers.graph.values import Comparison, unit_symbol
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
     MAX_TOKENS,
@@ -571,9 +571,6 @@ def _take_limits(reading: Reading) -> None:
         denied = at >= 0 and words[at] in ("not", "never")
         opposite = _OPPOSITE.get(limit.operator)
         reading.unread |= denied and (reading.polar or opposite is None or limit.start - at > 2)
-        following = words[limit.end] if limit.end < len(words) else ""
-        foreign = is_unit_name(following) and not is_unit(unit_symbol(following), reading.units)
-        limit = limit._replace(unit=following if foreign else "")
         limits.insert(0, limit._replace(operator=opposite) if denied and opposite else limit)
         del reading.tokens[limit.start : limit.end]
         if denied:

@@ -13,7 +13,7 @@ from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, Period
-from kg_retrievers.graph.values import is_unit_name
+from kg_retrievers.graph.values import known_unit
 from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
@@ -151,7 +151,7 @@ class Measures:
     def _in_unit(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "how many minutes does it take": the number of an entity that has this unit."""
         words = [found["unit"] or found["other"] for found in ASKS_UNIT.finditer(words_of(tokens))]
-        unit = next((word for word in words if is_unit_name(word) or self._walks.is_unit(word)), None)
+        unit = next((word for word in words if known_unit(word) or self._walks.is_unit(word)), None)
         at = [at for at, token in enumerate(tokens) if token.slot]
         if unit in (None, "percent") or len(at) != 1 or self._compares(tokens):
             return None
@@ -159,12 +159,11 @@ class Measures:
         said = " ".join(token.word for token in tokens if token.telling and token.word != unit)
         ways = self._walks.from_entity(tokens, at[0], max_steps=1)
         named, way = (self._walks.best(ways, -1, ("number",), said, one) for one in ("", unit))
-        if (
-            named
-            and self._walks.has_unit(named.labels[-1])
-            and (way is None or self._walks.is_nearer(said, named, way))
-        ):
-            raise UnreadError  # in weeks, where days are known
+        other = named and self._walks.unit_of(named.labels[-1]) and named
+        if other and (way is None or self._walks.is_nearer(said, other, way)):
+            if not known_unit(unit):
+                raise UnreadError
+            way = other  # in weeks, where days are known: its unit is checked later
         if way is None:
             return None
         builder = PatternBuilder(self._graph)

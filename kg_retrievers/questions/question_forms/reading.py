@@ -16,6 +16,7 @@ from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_lab
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.graph.values import known_unit
 from kg_retrievers.questions.question_forms.classes import MEMBERS, NOUN_WEIGHT, PEOPLE
 from kg_retrievers.questions.question_forms.forms import (
     Degree,
@@ -685,7 +686,7 @@ class FormReader:
     def is_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
         words = " ".join(token.word for token in form.noun if token.word)
-        if not self._ends_in_number(labels):
+        if not self._ends_in_number(labels, form):
             return False
         named = self.walks.nearness(words, labels[-1])
         return (named >= SAME_NAME or len(labels) == 1) and named > self._classes.closeness(words)
@@ -693,14 +694,16 @@ class FormReader:
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""
         words = " ".join(token.word for token in form.noun if token.word)
-        if not self._ends_in_number(labels):
+        if not self._ends_in_number(labels, form):
             return False
         unknown = len(labels) == 1 and self._classes.closeness(words) < SAME_NAME
         return unknown or self.walks.nearness(telling_words(form.clause), labels[-1]) >= MAY_NAME
 
-    def _ends_in_number(self, labels: Sequence[int]) -> bool:
-        """Whether a walk leads to dates or to numbers without a unit."""
-        return self._classes.end_kind(labels) in ("number", "date") and not self.walks.has_unit(labels[-1])
+    def _ends_in_number(self, labels: Sequence[int], form: Form) -> bool:
+        """Whether a walk leads to dates or to numbers without a unit, or in the unit that a form names."""
+        unit = self.walks.unit_of(labels[-1])
+        is_named = not unit or known_unit(unit) in {known_unit(token.word) for token in form.noun} - {""}
+        return is_named and self._classes.end_kind(labels) in ("number", "date")
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""

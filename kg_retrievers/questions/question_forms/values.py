@@ -15,7 +15,7 @@ from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.value_columns import ValueColumns
-from kg_retrievers.graph.values import Value, unit_symbol
+from kg_retrievers.graph.values import Value, known_unit, named_unit, unit_symbol
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
 from kg_retrievers.questions.possible_entities import PatternJoin
@@ -398,22 +398,26 @@ class WalkFinder:
             return False
         if not unit:
             return True
-        units = self._columns.units[self.classes.members[self.classes.end_of(way.labels)]]
-        same = [number for name, number in self._columns.unit_symbols.items() if is_unit(unit_symbol(unit), [name])]
-        return bool(np.isin(units, same).mean() > 0.5)
+        own = self.unit_of(way.labels[-1])
+        return known_unit(own) == known_unit(unit) if known_unit(own) else is_unit(unit_symbol(unit), [own])
 
     def _named(self, way: Way, words: str, weight: float) -> float:
         return weight * self.nearness(words, way.labels[-1], telling=True) - STEP_COST * (len(way.labels) - 1)
 
     def _measures(self, label: int) -> frozenset[str]:
-        """Return what the name of a relation measures, or else the unit of most of its values."""
-        group = int(self.classes.of_label[label])
-        if group not in self._units:
-            units = self._columns.units[self.classes.members[group]]
-            most = int(np.bincount(units[units > 0]).argmax()) if (units > 0).any() else 0
-            symbols = (name for name, number in self._columns.unit_symbols.items() if number == most)
-            self._units[group] = next(symbols, "") if most else ""
-        return self._steps.measures[relation_of(label)] or measured_by([self._units[group].casefold()])
+        """Return what the name of a relation measures, or else its unit."""
+        return self._steps.measures[relation_of(label)] or measured_by([self.unit_of(label).casefold()])
+
+    def unit_of(self, label: int) -> str:
+        """Return the unit of the numbers to which a label leads: as the relation's name says it, or as most have it."""
+        if label not in self._units:
+            units = self._columns.units[self.classes.members[self.classes.end_of([label])]]
+            counts = np.bincount(units)[1:]
+            most = int(counts.argmax()) + 1 if (counts > len(units) / 2).any() else 0
+            symbol = next(name for name, number in self._columns.unit_symbols.items() if number == most)
+            is_number = self.classes.end_kind([label]) == "number"
+            self._units[label] = (named_unit(self._steps.names[relation_of(label)]) if is_number else "") or symbol
+        return self._units[label]
 
     def _named_measures(self, label: int) -> frozenset[str]:
         """Return what the first telling word of a relation measures: of "height in m", not the metres."""
@@ -435,11 +439,6 @@ class WalkFinder:
     def is_unit(self, word: str) -> bool:
         """Whether numbers of the graph have a unit of a name, as "kilometres"."""
         return is_unit(unit_symbol(word), self._columns.unit_symbols)
-
-    def has_unit(self, label: int) -> bool:
-        """Whether most of the values to which a label leads have a unit."""
-        members = self.classes.members[self.classes.end_of([label])]
-        return bool((self._columns.units[members] > 0).mean() > 0.5)
 
     def nearness(self, words: str, label: int, *, telling: bool = False) -> float:
         """Return the cosine of the nearest word of a label's relation with some words, or with the telling ones."""
@@ -463,8 +462,6 @@ class WalkFinder:
                     one for one in found if len(one.labels) > 1 and self.nearness(words, one.labels[0]) >= SAME_NAME
                 ]
             way = self.best(found, group, (kind,), said, unit)
-            if way and limit.unit and self.has_unit(way.labels[-1]):
-                return None  # in feet, where metres are known
             if way and unit and limit.word and self._names_other_unit(text, at, group, limit.word, way):
                 return None  # "deeper than 0.5 km", where depths are in metres
             ways += [way] if way else []
