@@ -29,6 +29,9 @@ from kg_retrievers.index import (
 from kg_retrievers.index.embeddings import mean_rows, token_table
 from kg_retrievers.questions.self_questions.english import is_plural, plural_of, singular_of, type_noun, verb_of
 
+#: The words for hundredths. Beside another word of its name they mean a relation, otherwise a share.
+PERCENT = frozenset(["percent", "percentage", "pct", "%", "(%)"])
+
 #: The words before a noun for the answers.
 _ASKS = re.compile(
     r"\b(?:which|what|list|name|give|show|find|all)\b(?: (?:me|all|the|other|of|any|some|these|those))* "
@@ -80,9 +83,13 @@ class TypeNouns:
         #: Whether the graph has types.
         self.has_types = bool(names)
         #: The words of the names of relations.
-        self.relation_words = {
-            word for name in graph.relations for word in readable(local_name(name)).casefold().split()
-        }
+        self.relation_words = set[str]()
+        #: The words beside "percent" in these names.
+        self.percent_words = set[str]()
+        for name in graph.relations:
+            words = {*readable(local_name(name)).casefold().split()}
+            self.relation_words |= words
+            self.percent_words |= words - PERCENT if words & PERCENT else set()
 
     def usual(self, word: str) -> str:
         """Return a noun for the type clearly nearest to a word, as "companies" for "firms", otherwise the word."""

@@ -30,7 +30,7 @@ from kg_retrievers.questions.question_forms.several import Several
 from kg_retrievers.questions.question_forms.units import check_units
 from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
 from kg_retrievers.questions.question_forms.whole_entities import WholeEntities
-from kg_retrievers.questions.reading import type_nouns
+from kg_retrievers.questions.reading import PERCENT, type_nouns
 from kg_retrievers.questions.self_questions.english import singular_of
 from kg_retrievers.questions.zero_shot.generator import Understanding, ZeroShotPatternGenerator
 
@@ -223,12 +223,23 @@ class QuestionFormGenerator:
         named_values = all(limit.operator == "=" and limit.values[0] in names for limit in limits)
         if named_values and not has_quantity(tokens):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
-        return self._usual(self._with_ellipses([self._named(token) for token in tokens]))
+        return self._without_percent(self._usual(self._with_ellipses([self._named(token) for token in tokens])))
 
     def check_units(self, question: str, entities: Sequence[QuestionEntity], pattern: Pattern) -> None:
         """Refuse a question that names another unit than the numbers of its pattern have."""
         if any(known_unit(word.strip("?.,!()")) for word in question.split()) or pattern.conditions:
             check_units(question, self._tokens(question, entities), pattern, self._reader().walks)
+
+    def _without_percent(self, tokens: Sequence[Token]) -> list[Token]:
+        """Return words without the "percent" of a relation, as of "the fat percent", which asks for no share."""
+        names, kept = type_nouns(self.index).percent_words, list[Token]()
+        for at, token in enumerate(tokens):
+            beside = [one.word for one in (*tokens[max(at - 1, 0) : at], *tokens[at + 1 : at + 2]) if one.telling]
+            if token.word not in PERCENT or names.isdisjoint(beside):
+                kept.append(token)
+            elif [one.word for one in kept[-2:]] in (["how", "many"], ["how", "much"]):
+                kept[-2:] = [Token("what")]
+        return kept
 
     def _usual(self, tokens: Sequence[Token]) -> list[Token]:
         """Return words with the usual noun in place of another one for things of a type."""

@@ -44,7 +44,8 @@ _GREATEST = re.compile(rf"\b(?:at most|up to|as many as)(?= (?:how|$))|\bat most
 _LEAST = re.compile(rf"\bat least(?= (?:how|$))|\bat least$|(?<!at )\b(?:the )?(?:{_FEWEST})\b")
 _SHARES = re.compile(
     r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed) ){0,6}"
-    r"(?:(?:(?<!average )(?<!mean )percentage(?: wise)?|percent|proportion|fraction|ratio|portion)\b"
+    r"(?:(?:(?<!average )(?<!mean )(?<!highest )(?<!lowest )(?<!total )percent(?:age(?: wise)?)?"
+    r"|proportion|fraction|ratio|portion)\b"
     r"|(?:share|(?:(?<=what )|(?<=which )|(?<=a ))part)(?= (?:of|is|are|do|does|did|has|have)\b))(?: of)?"
     r"|(?<!\d )%(?: of)?(?= |$)"
 )

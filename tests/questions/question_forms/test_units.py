@@ -107,3 +107,22 @@ def test_the_default_method_says_why(retriever: SimGRAGRetriever) -> None:
     (document, *_) = KGRetriever.from_index(retriever.index).invoke("How long is Swift in feet?")
     assert document.metadata["answers"] == []
     assert "'feet', but 'length (m)' is in 'm'" in document.metadata["details"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is the average salt percent of the lakes?", 6),
+        ("What is the average salt percentage of the lakes located in Norway?", 7),
+        ("What is the highest salt percent of the lakes?", 11),
+        ("How many lakes have a salt percent above 3?", 2),
+        ("What is the salt percent of Lake Tam?", ["11"]),
+        ("How many percent salt has Lake Tam?", ["11"]),
+        ("Which lakes have more than 5 percent salt?", ["Lake Tam"]),
+        ("What percent of the lakes are in Norway?", 200 / 3),
+        ("What percent of the lakes have a salt percent above 3?", 200 / 3),
+    ],
+)
+def test_the_percent_of_a_relation_is_no_share(retriever: SimGRAGRetriever, question: str, expected: Any) -> None:
+    """Beside a word of a relation's name, "percent" means the number of the relation."""
+    test_the_unit_of_a_name_is_answered(retriever, question, expected)
