@@ -461,7 +461,8 @@ class WalkFinder:
                 found = [
                     one for one in found if len(one.labels) > 1 and self.nearness(words, one.labels[0]) >= SAME_NAME
                 ]
-            way = self.best(found, group, (kind,), said, unit)
+            weight = ADJECTIVE_WEIGHT if limit.word and not words else None
+            way = self.best(found, group, (kind,), said, unit, weight)
             if way and unit and limit.word and self._names_other_unit(text, at, group, limit.word, way):
                 return None  # "deeper than 0.5 km", where depths are in metres
             ways += [way] if way else []

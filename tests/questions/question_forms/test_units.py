@@ -63,6 +63,7 @@ def retriever() -> SimGRAGRetriever:
         ("How fast is Swift in km/h?", ["31"]),
         ("How big is Lake Orr in square kilometres?", ["41"]),
         ("Is Lake Orr deeper than 50 metres?", True),
+        ("Is there a lake deeper than 300 m?", False),
         ("What is the min depth of the lakes?", 35),
         ("How many minutes did the Dawn Crossing take?", ["95"]),
         ("Which crossings before 2012 took more than 90 minutes?", ["Dawn Crossing", "Dusk Crossing"]),
