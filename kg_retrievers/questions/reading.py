@@ -35,6 +35,7 @@ PERCENT = frozenset(["percent", "percentage", "pct", "%", "(%)"])
 #: The words before a noun for the answers.
 _ASKS = re.compile(
     r"\b(?:which|what|list|name|give|show|find|all)\b(?: (?:me|all|the|other|of|any|some|these|those))* "
+    r"(?:(?:two|three|four|five|six|seven|eight|nine|ten|\d+) )?"
 )
 
 #: The other place of such a noun: before a statement about the answers.
