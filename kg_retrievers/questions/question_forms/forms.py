@@ -412,6 +412,8 @@ class Form:
         degree: By what it is compared.
         standards: The entities with which each thing is compared, as in "huts higher than it". Empty if the things are
             compared with one another.
+        compared: The noun of a superlative, as "hut" of "who owns the highest hut". Empty if it has none.
+        counted: Whether "how many" asks for something of the best things.
         unread: Whether a part of the question asks for what no form says; it must be refused.
         both: Whether all entities that "and" joins are meant in the same way, as after "both".
     """
@@ -424,6 +426,8 @@ class Form:
     quantity: Quantity | None = None
     degree: Degree | None = None
     standards: tuple[Token, ...] = ()
+    compared: tuple[Token, ...] = ()
+    counted: bool = False
     unread: bool = False
     both: bool = False
 

@@ -26,6 +26,7 @@ from kg_retrievers.questions.question_forms.forms import (
     direction,
     find_limits,
     is_unit,
+    is_verb,
     joined,
     noun_end,
     number_of,
@@ -33,6 +34,7 @@ from kg_retrievers.questions.question_forms.forms import (
     time_direction,
     words_of,
 )
+from kg_retrievers.questions.question_forms.values import SAME_WORD
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 from kg_retrievers.questions.words import WORDS, any_of
 
@@ -111,11 +113,22 @@ def take_ranking(reading: Reading) -> None:
     _take_offer(reading)
     _take_place(reading)
     most, offset = _take_rank(reading)
+    having = reading.search(_HAVING_MOST)
+    start = end = having[0] + 1 if having else 0
+    while start and reading.tokens[start - 1].telling and not is_verb(reading.tokens[start - 1].word):
+        start -= 1
+    owner = tuple(reading.tokens[start:end])
     _take_degree(reading)
+    noun = reading.after_degree or owner
+    reading.after_degree = noun[:1] if noun and is_plural(noun[0].word) else noun
     if reading.degree:
         reading.degree = replace(reading.degree, most=most, offset=offset)
     reading.unread |= offset > 0 and (reading.degree is None or reading.than)
     reading.unread |= most > 1 and (reading.degree is None or reading.than or is_choice(reading))
+
+
+#: A superlative that says which thing is meant by what it has, as "with the most beds".
+_HAVING_MOST = r"\b[a-z]+ (?:with|having|(?:that|which|who) [a-z]+) (?:the )?(?:most|least|fewest|[a-z]+est)\b"
 
 
 def is_choice(reading: Reading) -> bool:
@@ -267,7 +280,10 @@ def _take_measured(reading: Reading, start: int, at: int, base: str, noun: tuple
     word = reading.tokens[at].word
     compares = base_of(word, "est") is None
     before = reading.tokens[start - 1].word if start else ""
-    having = before in _HAVING and start + 1 == at and not (before == "of" and is_plural(noun[-1].word if noun else ""))
+    are_things = max(map(reading.score, (noun, noun[:1]))) >= SAME_WORD or (
+        before == "of" and is_plural(noun[-1].word if noun else "")
+    )
+    having = before in _HAVING and start + 1 == at and not are_things
     if noun and (compares or having) and not is_plural(noun[-1].word):
         reading.degree = Degree(direction(base), bool(time_direction(base)), (Token(base), *noun), (), word)
         del reading.tokens[start : at + 1 + len(noun)]
@@ -417,13 +433,15 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
     asked = _asked(reading)
     found = reading.search(_FRONTED) or reading.search(_AMONG)
     among = tuple(tokens[found[1] : noun_end(reading, found[1])]) if found else ()
+    best = reading.after_degree
+    if best and words_of(asked) in ("name", words_of(best[-1:])):
+        return best, tokens  # "which peak is the highest volcanic peak"
     if asked and not (among and is_plural(among[-1].word) and not is_plural(asked[-1].word)):
         return asked, tokens
     if among:
         return among, tokens
-    if reading.after_degree:
-        noun = reading.after_degree
-        return noun[:1] if is_plural(noun[0].word) else noun, tokens
+    if best:
+        return best, tokens
     for token in tokens:
         if token.word in ("who", "whom"):
             return (token,), tokens
@@ -508,7 +526,8 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
     noun, clause = (_thing(reading), reading.tokens) if reading.polar else find_target(reading)
     return Form(
         _kind(reading), noun, tuple(clause), reading.negative, reading.limits, reading.quantity, reading.degree,
-        reading.standards, reading.unread, reading.both,
+        reading.standards, reading.after_degree, reading.count, reading.unread,
+        reading.both,
     )  # fmt: skip
 
 
@@ -596,5 +615,7 @@ def _find_unread(reading: Reading) -> None:
         _asks_period(reading),
         reading.search(_FROM_TO) is not None,
         reading.search(_EQUAL) is not None,
+        reading.polar and reading.degree is not None and not reading.than and not is_choice(reading),
+        reading.degree is not None and "," not in words and any(base_of(word, "est") for word in words),
     )
     reading.unread = reading.unread or any(unread)

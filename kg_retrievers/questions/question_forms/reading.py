@@ -13,12 +13,15 @@ import numpy as np
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
-from kg_retrievers.graph.columns import Array, spread
+from kg_retrievers.graph.columns import Array, distinct, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.values import known_unit
+from kg_retrievers.questions.operations import operation_result
+from kg_retrievers.questions.possible_entities import PatternJoin
 from kg_retrievers.questions.question_forms.classes import MEMBERS, NOUN_WEIGHT, PEOPLE
 from kg_retrievers.questions.question_forms.forms import (
+    AUXILIARY,
     Degree,
     Form,
     Limit,
@@ -29,10 +32,11 @@ from kg_retrievers.questions.question_forms.forms import (
     telling_words,
     words_of,
 )
-from kg_retrievers.questions.question_forms.grammar import NAMES_CLASS, NEGATIVE
+from kg_retrievers.questions.question_forms.grammar import NEGATIVE
 from kg_retrievers.questions.question_forms.values import (
     CERTAIN,
     CERTAIN_COUNT,
+    MAX_STEPS,
     MAY_NAME,
     NAME_WEIGHT,
     NEAR,
@@ -51,8 +55,9 @@ from kg_retrievers.questions.question_forms.values import (
     standing,
     sureness,
 )
-from kg_retrievers.questions.self_questions.english import is_plural, verb_of
+from kg_retrievers.questions.self_questions.english import is_plural, singular_of, verb_of
 from kg_retrievers.questions.zero_shot.scorer import softmax
+from kg_retrievers.questions.zero_shot.steps import measured_by
 
 _Triple = tuple[Term, Term, Term]
 
@@ -709,8 +714,8 @@ class FormReader:
         """Read what asks for things of one class."""
         if any("-" in token.word and self._classes.closeness(token.word) < SAME_NAME for token in form.noun[:-1]):
             raise UnreadError  # "low-altitude huts": a part that would be left out
-        if form.kind == "best" and form.degree and form.degree.raw and (asking := self._asked_of_best(form)):
-            return self._of_best(form, asking)
+        if form.kind == "best" and form.compared and (pattern := self._of_best(form)):
+            return pattern
         near = self.walks.noun_nearness(form.noun)
         groups = entity_groups(form.clause, form.both)
         by_class = [self._entity_ways(form, form.clause, group, near) for group in groups]
@@ -731,24 +736,37 @@ class FormReader:
         best = int(np.argmax(shares))
         if form.kind == "count" and not self._is_about(form, read[best]):
             raise UnreadError  # "how many lines of code", of which the graph says nothing
-        if form.kind == "best" and self._names_other(form, read[best]):
-            raise UnreadError  # "the revenue of the deepest port"
         return self._composer.pattern(form, read[best], float(shares[best]))
 
-    def _asked_of_best(self, form: Form) -> Sequence[Token]:
-        """Return the words that ask for something of the best of some things, as "who built" of "the oldest bridge"."""
-        asking = form.clause[: span_of(form.clause, form.noun)[0]]
-        if not asking or asking[0].word not in ("who", "whom", "where") or any(token.slot for token in asking):
-            return ()
-        return asking if asking[0].word == "where" or any(token.telling for token in asking) else ()
+    def _of_best(self, form: Form) -> Pattern | None:
+        """Read what is asked of the best of some things, as "who built the oldest bridge", by a walk from these.
 
-    def _of_best(self, form: Form, asking: Sequence[Token]) -> Pattern:
-        """Read what is asked of the best of some things by a walk from these."""
-        best = self._things(replace(form, clause=(Token("which"), *form.clause[len(asking) :])))
-        things = spread(self.walks.targets_of(best), MEMBERS)
-        ways = self.walks.from_entity([*asking, stand_in(words_of(form.noun))], len(asking), max_steps=2, starts=things)
-        if not ways:
-            raise UnreadError(asking)
+        Returns:
+            The pattern, or None if the question asks for the best things themselves.
+
+        Raises:
+            UnreadError: If a part is not understood, or the walk does not lead from each of them to what is asked for.
+        """
+        before, noun, rest, tail = self._parts_of_best(form)
+        words, kinds = [token.word for token in noun], self.walks.kinds
+        asked = form.noun if singular_of(words_of(form.noun[-1:])) != singular_of(words[-1]) else ()
+        is_number = asked and kinds.of_noun(words) is None and not kinds.relation_words.isdisjoint(words)
+        if is_number or not asks_of_best(before, tail, form.degree, other=bool(asked)):
+            return None
+        if any(token.slot for token in before) or (asked and (form.limits or form.quantity or form.negative)):
+            raise UnreadError
+        things = replace(form, noun=noun, compared=(), clause=(Token("which"), *noun, *rest))
+        best = FormReader(self.walks.within(noun))._things(things)
+        if best.operation is None or best.operation.kind not in ("max", "min"):
+            raise UnreadError  # "who cast the three oldest bells"
+        join = PatternJoin(self.walks.zero_shot.index, best, directed=True)
+        rows = join.bindings([str(best.target), *best.operation.by], "none")
+        text, starts = [*before, stand_in(words_of(noun)), *tail], spread(distinct(rows[:, 0]), MEMBERS)
+        steps = 1 if before[0].word == "what" and before[-1].word == "of" else MAX_STEPS  # of nothing beyond the things
+        ways = self.walks.from_entity(text, len(before), max_steps=steps, starts=starts)
+        result = operation_result(best, rows, self._graph)
+        if not ways or not self._leads_to(form, before, asked, ways[0], result.answers):
+            raise UnreadError
         builder = PatternBuilder(self._graph, base=best)
         builder.operation, builder.confidence = best.operation, min(best.confidence or 0.0, ways[0].confidence)
         of_best = builder.unknown()
@@ -756,15 +774,36 @@ class FormReader:
         builder.target = of_best
         return builder.pattern()
 
-    def _names_other(self, form: Form, arms: Arms) -> bool:
-        """Whether a word of a question for the best of some things is the name of a relation that is not read."""
-        degree, noun = form.degree, " ".join(token.word for token in form.noun)
-        read = (*(degree.noun if degree else ()), *(degree.words if degree else ()))
-        read += form.noun if self._classes.closeness(noun) >= NAMES_CLASS else ()
-        labels = [label for _, _, way in arms.ways for label in way.labels]
-        rest = {token.word for token in form.clause if token.telling and token not in read and not verb_of(token.word)}
-        named = rest & self.walks.kinds.relation_words
-        return any(all(self.walks.nearness(word, label) < MAY_NAME for label in labels) for word in named)
+    def _leads_to(self, form: Form, before: Sequence[Token], noun: Sequence[Token], way: Way, best: list[int]) -> bool:
+        """Whether a walk leads from each of the best things to what a question asks for."""
+        words, end, kinds = [token.word for token in before], self._classes.end_kind(way.labels), self.walks.kinds
+        values = ("date",) if words[0] == "when" else ("number",) if form.counted else ("number", "date")
+        if (words[0] == "when" or "how" in words or form.counted) and end not in values:
+            return False
+        members = self.walks.within(noun)._kind
+        unnamed = noun and kinds.has_types and members is None and not end
+        if unnamed and all(self.walks.nearness(words_of(noun), label) < SAME_NAME for label in way.labels):
+            return False  # "which medal did it win", of which only the facts tell
+        ends = [self.walks.reached(np.array([one]), way.labels) for one in best]
+        return all(len(of_one) and (members is None or np.isin(of_one, members).any()) for of_one in ends)
+
+    def _parts_of_best(self, form: Form) -> tuple[tuple[Token, ...], ...]:
+        """Return the words before the noun of a superlative, the noun, the words that limit it, and the other words."""
+        noun, clause, named = form.compared, form.clause, self.walks.kinds.named
+        end = len(clause) - span_of(clause[::-1], noun[::-1])[0]
+        before, rest = clause[: end - len(noun)], clause[end:]
+        before = before[:-1] if words_of(before[-1:]) == "the" else before
+        opening = words_of(before[-1:])
+        no_verb = opening in ("do", "does", "did") and not any(token.telling for token in rest)
+        if len(noun) > 1 and opening in AUXILIARY and not named([noun[-1].word]) and (no_verb or named([noun[0].word])):
+            noun, rest = noun[:-1], (noun[-1], *rest)  # "where does the oldest bell hang"
+        first = max((at + 1 for at, token in enumerate(rest) if token.slot), default=0)
+        by = form.degree.noun if form.degree else ()
+        said = [at for at, token in enumerate(rest) if at >= first and token.telling and token not in by]
+        verbs = [at for at in said if verb_of(rest[at].word) and rest[at - 1].word not in ("that", "which", "who")]
+        asking = [at for at in said if at == first or at in verbs] if opening in AUXILIARY else []
+        at = min(asking, default=len(rest) - (words_of(rest[-1:]) in PREPOSITIONS))
+        return before, noun, rest[:at], rest[at:]
 
     def _is_about(self, form: Form, arms: Arms) -> bool:
         """Whether the noun of a count means something of the graph, as far as its kinds tell."""
@@ -879,6 +918,34 @@ class FormReader:
             return False
         noun = max(rest, key=lambda token: float(self.walks.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
+
+
+#: Prepositions that may stand at the end of a question.
+PREPOSITIONS = frozenset(["in", "on", "at", "to", "from", "by", "of", "for", "into"])
+
+#: The measures of size that "large" and "small" may mean.
+SIZES = frozenset(["height", "length", "width", "depth"])
+
+
+def asks_of_best(before: Sequence[Token], tail: Sequence[Token], degree: Degree | None, *, other: bool) -> bool:
+    """Return whether words ask for something of the best things, rather than for these or the measure.
+
+    Args:
+        before: The words before the things.
+        tail: The words behind them that do not limit them.
+        degree: By what the things are compared.
+        other: Whether a noun names other things.
+    """
+    words = [token.word for token in before]
+    if "how" in words:
+        by = [token.word for token in degree.words[:1]] if degree else []
+        is_size = "extent" in measured_by(by) and not measured_by(words).isdisjoint(SIZES)
+        return not is_size and {*by}.isdisjoint(words)
+    if words[-2:] == ["name", "of"] or {"which", "what", "who", "whom", "whose", "when", "where"}.isdisjoint(words):
+        return False
+    is_same = words[-1] in ("is", "are", "was", "were", "which", "what", "who")
+    is_same &= words[0] not in ("when", "where", *PREPOSITIONS)
+    return not is_same or (other and bool(tail)) or words_of(tail[-1:]) in PREPOSITIONS
 
 
 def _without_counted(

@@ -199,7 +199,7 @@ def test_further_words_are_not_overheard(index: GraphIndex, question: str) -> No
         "How many ports and ships are there?",
         "For each country except Norway, how many ports are there?",
         "What is the average depth of ports outside Norway?",
-        "What is the population of the deepest port?",
+        "What is the population of the shallowest port?",
         "Which ports are deeper than average?",
         "What is the average depth and population of the ports?",
         "List the ports by depth from the shallowest to the deepest",
