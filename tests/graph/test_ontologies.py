@@ -120,7 +120,7 @@ def test_an_error_names_the_file(files: Files) -> None:
     files[1].write_text("no turtle")
     with pytest.raises(GraphLoadError, match=r"ontology\.ttl"):
         KnowledgeGraph.from_file(files)
-    with pytest.raises(InvalidArgumentError, match="empty list"):
+    with pytest.raises(InvalidArgumentError, match=r"wanted the path of a file, but got \[\]"):
         KnowledgeGraph.from_file([])
 
 

@@ -416,6 +416,23 @@ def test_an_open_quote_is_reported_where_it_begins(tmp_path: Path) -> None:
 # --- files that cannot be read ----------------------------------------------------------------------------------------
 
 
+NODES, KNOWS = "id:ID,name,:LABEL\na1,Ann,Person\n", ":START_ID,:END_ID,:TYPE\na1,c1,KNOWS\nd1,a1,KNOWS\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"kb.nt.gz": gzip.compress(b"<a:a> <b:b> <c:c> .\n")[:-9]}, "the file is cut off. Fetch it again"),
+        ({"nodes.csv": NODES}, "nodes and no relationships. Name the folder that holds the file of its relationships"),
+        ({"nodes.csv": NODES, "knows.csv": KNOWS}, "2 nodes of relationships are in no file, such as 'c1'"),
+    ],
+)
+def test_a_part_that_is_missing_is_told(tmp_path: Path, files: dict[str, str | bytes], told: str) -> None:
+    paths = [write(tmp_path, name, content) for name, content in files.items()]
+    with pytest.warns(GraphLoadWarning, match=told) if len(paths) > 1 else pytest.raises(GraphLoadError, match=told):
+        KnowledgeGraph.from_file(tmp_path if len(paths) > 1 else paths[0])
+
+
 @pytest.mark.parametrize("name", ["kb.tsv", "kb.csv", "kb.jsonl", "kb.txt"])
 @pytest.mark.parametrize("content", ["", "\ufeff", "\n \n"])
 def test_empty_files(tmp_path: Path, name: str, content: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain
@@ -10,6 +11,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any, NamedTuple
 
+from kg_retrievers.errors import GraphLoadWarning
 from kg_retrievers.graph.attributes import read_attribute_cell
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, list_or_value, titled
@@ -116,6 +118,10 @@ def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: Graph
             )
         builder.skipped += file.skipped
     reader.finish()
+    if missing := reader.undefined:
+        message = f"{len(missing):,} nodes of relationships are in no file, such as {missing[0]!r}: they have no names."
+        place = paths[0].parent if len(paths) > 1 else paths[0]
+        warnings.warn(GraphLoadWarning(message, place, hint_python="Add the files of these nodes."), stacklevel=1)
     builder.reading.understood["keys"] = "the ids of nodes, behind the name of their group where they have one"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, first_of, listed
+from kg_retrievers.errors import GraphLoadError, Hints, InvalidArgumentError, did_you_mean, first_of, listed
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.exports import export_rows, is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
@@ -39,6 +39,13 @@ GraphPaths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 #: The formats by the suffixes of files, and what `Reading` calls them.
 SUFFIXES = {suffix: format for format in get_args(GraphFormat) for suffix in FORMATS[format]["suffixes"]}
 SHOWN: dict[str, str] = {format: about["shown"] for format, about in FORMATS.items()}
+
+#: For a graph that is in memory, in a server or on the web.
+_NO_FILE: Hints = {
+    "hint_python": "Save a file of the web first. A graph: KGRetriever.from_index(GraphIndex.build(graph)). A server: "
+    "GraphIndex.connect(Neo4jExecutor(address), embeddings), of SPARQL SparqlExecutor(address).",
+    "hint_shell": "Save a file of the web first, and name a database as GRAPH.",
+}
 
 #: How many bytes of a file tell its format.
 PREFIX = 1 << 14
@@ -123,9 +130,10 @@ def graph_files(paths: GraphPaths, options: FileOptions, *, is_rdf: bool = False
         GraphLoadError: If a folder holds no graph.
         InvalidArgumentError: If there is no path.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
-    if not given:
-        raise InvalidArgumentError("KnowledgeGraph: wanted a file or several files, but got an empty list.")
+    given: list[Any] = [*paths] if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
+    for one in given or [paths]:
+        if not isinstance(one, str | os.PathLike) or "://" in str(one):
+            raise InvalidArgumentError(f"KnowledgeGraph: wanted the path of a file, but got {one!r:.100}.", **_NO_FILE)
     found = list[Path]()
     for path in (checked_path(one, GraphLoadError) for one in given):
         inside = _files_in(path, options) if path.is_dir() else [path]
@@ -330,6 +338,9 @@ def _tell_others(error: GraphLoadError, others: Sequence[str]) -> None:
 
 def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
     if not len(builder):
+        if builder.reading.format == SHOWN["neo4j-csv"] and not builder.skipped:
+            hint = "Name the folder that holds the file of its relationships, too."
+            raise GraphLoadError("holds nodes and no relationships.", path, hint_python=hint)
         empty = "the file is empty: " if path.is_file() and not path.stat().st_size else ""
         raise GraphLoadError(
             f"{empty}no triples, {builder.skipped} malformed lines. Below a header, if there is one, wanted a triple a "

@@ -141,6 +141,8 @@ def read_errors(path: Path, *also: type[Exception]) -> Iterator[None]:
     except wrong as error:
         if isinstance(error, GraphLoadError | MemoryError):
             raise
+        if isinstance(error, EOFError):
+            raise GraphLoadError("cannot be read: the file is cut off. Fetch it again.", path) from error
         raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error
 
 

@@ -70,6 +70,7 @@ class AttributeReader:
         self._attributes = attributes
         self._counts = defaultdict[str, Counter[str]](Counter)  # of names, by what became of each
         self._nodes: set[str] = set()
+        self._ends: set[str] = set()  # of edges, if they were no nodes yet
         self._values: set[str] = set()
         self._named_twice: dict[str, tuple[str, str, list[str], list[str]]] = {}  # the label and the name of each
 
@@ -92,6 +93,7 @@ class AttributeReader:
 
     def add_edge(self, head: str, relation: str, tail: str, attributes: Mapping[str, Any], used: str = "") -> None:
         """Add a fact. `used` names the attribute that holds the relation."""
+        self._ends |= {head, tail} - self._nodes
         id = attributes.get("relation_id")
         if isinstance(id, str) and id and id != relation:
             self.builder.name_relation(id, relation)
@@ -111,6 +113,11 @@ class AttributeReader:
                 own[str(name)] = list_or_value(value)
         for source in sources or ("",):
             self.builder.add(head, relation, tail, {SOURCE: source, **own} if source or own else None)
+
+    @property
+    def undefined(self) -> list[str]:
+        """The ends of edges that are none of the nodes, sorted. Empty if no node was added."""
+        return sorted(self._ends - self._nodes) if self._nodes else []
 
     def finish(self) -> None:
         """Report in `builder.reading` which attributes were used and which were left out."""
