@@ -313,7 +313,20 @@ def _usage_message(error: typer.TyperException) -> str:
     where = getattr(getattr(error, "ctx", None), "command_path", "kg-retrievers")
     if (name := getattr(error, "option_name", None)) in ("--graph", "--question"):
         text = f"No such option: {name}. Write GRAPH and the question in quotes without an option."
+    elif field := _field_of(name, error):
+        text = f"No such option: {name}; did you mean --field {field}=VALUE?"
     return f"{text}{'' if text.endswith(('.', '?')) else '.'} See: {where} --help"
+
+
+def _field_of(option: str | None, error: typer.TyperException) -> str | None:
+    """Return the field of a method that an unknown option names, if the command takes `--field`."""
+    context = getattr(error, "ctx", None)
+    if not option or context is None or all(one.name != "field" for one in context.command.params):
+        return None
+    from kg_retrievers.methods import registry  # which the help does not need
+
+    field = option.lstrip("-").replace("-", "_")
+    return next((field for method in registry.METHODS if field in method.load_retriever().model_fields), None)
 
 
 def _end_output(code: int) -> int:

@@ -445,6 +445,7 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv", HER, "--method", "simrag"], "--method: there is no method 'simrag'; did you mean 'simg"),
         (["ask", "films.csv", HER, "--method", "pcst+kg"], "method 'pcst+kg'; kg ranks the facts of several methods"),
         (["ask", "films.csv", HER, "--exampels", "x"], "No such option: --exampels; did you mean --also, --examples"),
+        (["ask", "films.csv", HER, "--max-tokens", "9"], "--max-tokens; did you mean --field max_tokens=VALUE? See"),
         (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "Each question is an object such as {"),
         (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none of 1 examples has a pattern"),
         (["ask", "films.csv", HER, "--embeddings", "minilm"], "MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'minilm'"),
