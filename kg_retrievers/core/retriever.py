@@ -148,7 +148,8 @@ class BaseKGRetriever(_Guided):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
     guide: ClassVar[str] = (
-        "Make one with from_file(path) or from_index(index), and ask with invoke(question), or batch([question, ...])."
+        "Make one with from_file(path), also of a saved folder, or from_index(GraphIndex.build(graph)), and ask with "
+        "invoke(question), or batch([question, ...])."
     )
     #: The state of the method's stages: `RetrievalState`, or a TypedDict that extends it.
     state_class: ClassVar[type] = RetrievalState
@@ -224,6 +225,10 @@ class BaseKGRetriever(_Guided):
             except AttributeError as error:
                 raise AttributeError(f"{error}. {self.guide}") from None
 
+        def __call__(self, *args, **kwargs):
+            """Say how to ask."""
+            raise TypeError(f"{type(self).__name__} cannot be called. {self.guide}")
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Change a field and check its new value."""
         try:
@@ -237,7 +242,8 @@ class BaseKGRetriever(_Guided):
             name = ".".join(map(str, problem["loc"]))
             if problem["type"] in ("extra_forbidden", "no_such_attribute"):
                 known = [*cls.model_fields, "llm", "examples", "model", "preset"]
-                hint = did_you_mean(name, known) or f"the fields are {sorted(cls.model_fields)}."
+                of_index = "GraphIndex.build takes it." if name in signature(GraphIndex.build).parameters else ""
+                hint = of_index or did_you_mean(name, known) or f"the fields are {sorted(cls.model_fields)}."
                 return InvalidArgumentError(f"{cls.__name__}: there is no field {name!r}; {hint}")
             if isinstance(cause := problem.get("ctx", {}).get("error"), InvalidArgumentError):
                 if not name:  # all fields together: the message says whose
@@ -718,21 +724,23 @@ def _named(words: Sequence[str]) -> str:
     return ", ".join(map(repr, words[:NAMED]))
 
 
-def check_retriever(retriever: object, who: str, name: str = "retriever") -> None:
+def check_retriever(retriever: object, who: str, name: str = "retriever", call: str = "") -> None:
     """Check that a function was given a retriever.
 
     Args:
         retriever: The value that was given.
         who: The function.
         name: The name of its argument.
+        call: The right call, for a function that takes more.
 
     Raises:
         InvalidArgumentError: If it is something else.
     """
     if not isinstance(retriever, BaseKGRetriever):
+        make = "Make one: KGRetriever.from_file(path), or KGRetriever.from_index(GraphIndex.build(graph))."
         raise InvalidArgumentError(
             f"{who}: {name} must be a BaseKGRetriever, but got {retriever!r:.100}.",
-            hint_python="Make one: KGRetriever.from_file(path), or KGRetriever.from_index(GraphIndex.build(graph)).",
+            hint_python=f"Call {call}." if call else make,
         )
 
 

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from pydantic_core import to_jsonable_python
 
 from kg_retrievers.core.documents import result_answers, tell_reader, tell_result
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, check_retriever
 from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.drawing import Drawing, draw
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, named_arguments
@@ -306,10 +306,12 @@ def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Exp
           [1] Her -> directed by -> Spike Jonze
         It proposes no answers.
     """
+    call = "explain(retriever.invoke(question)[0], retriever)"
     if not isinstance(document, Document) or "details" not in document.metadata:
-        raise InvalidArgumentError(f"explain: wanted a Document of a retriever, but got {document!r:.200}.")
-    if not isinstance(retriever, BaseKGRetriever | None):
-        raise InvalidArgumentError(f"explain: wanted a retriever of this package, but got {retriever!r:.200}.")
+        message = f"explain: wanted a Document of a retriever, but got {document!r:.200}."
+        raise InvalidArgumentError(message, hint_python=f"Call {call}.")
+    if retriever is not None:
+        check_retriever(retriever, "explain", call=call)
     metadata = document.metadata
     return Explanation(
         document,

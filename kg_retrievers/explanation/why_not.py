@@ -22,7 +22,7 @@ from pydantic_core import to_jsonable_python
 
 from kg_retrievers import errors
 from kg_retrievers.algorithms.chains import shortest_chains
-from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
+from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever, check_retriever
 from kg_retrievers.core.stages import MAX_K, STAGE_EVENT
 from kg_retrievers.drawing import Drawing
 from kg_retrievers.errors import named_arguments
@@ -344,8 +344,7 @@ def why_not(
         >>> why_not(NeighborhoodRetriever.from_index(index), "Who directed Her?", "Adaptation").fields
         {'max_hops': 2}
     """
-    if not isinstance(retriever, BaseKGRetriever):
-        raise errors.InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
+    check_retriever(retriever, "why_not", call="why_not(retriever, question, entity)")
     if not isinstance(entity, str):
         raise errors.InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
     (key,) = linker_of(retriever.index).resolve([entity])

@@ -160,7 +160,7 @@ def test_what_is_no_document_of_a_retriever(wrong: Any) -> None:
 
 def test_what_is_no_retriever(index: GraphIndex) -> None:
     document = NeighborhoodRetriever.from_index(index).invoke("What of Her?")[0]
-    with pytest.raises(InvalidArgumentError, match="explain: wanted a retriever"):
+    with pytest.raises(InvalidArgumentError, match="explain: retriever must be a BaseKGRetriever"):
         explain(document, index)  # type: ignore[arg-type]
 
 
