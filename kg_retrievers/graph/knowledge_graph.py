@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import date
 from functools import cached_property
 from itertools import chain
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -708,7 +709,9 @@ cannot hold with on_loss="drop".
 
 
 def _check_id(what: str, id: int, count: int) -> None:
-    if not 0 <= id < count:
+    is_number = isinstance(id, Integral)
+    if not is_number or not 0 <= id < count:
         raise InvalidArgumentError(
-            f"KnowledgeGraph: wanted the id of a {what}, from 0 to {count - 1}, but got {id!s:.50}."
+            f"KnowledgeGraph: wanted the id of a {what}, from 0 to {count - 1}, but got {id!r:.50}.",
+            hint_python="" if is_number else "Keys find facts by graph.triples(head, relation, tail).",
         )

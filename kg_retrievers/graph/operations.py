@@ -103,7 +103,10 @@ def raises_pattern_errors(kind: type[T]) -> type[T]:
 def _pattern_error(kind: type, error: ValidationError) -> PatternError:
     causes = [problem.get("ctx", {}).get("error") for problem in error.errors()]
     own = next((cause for cause in causes if isinstance(cause, PatternError)), None)
-    return own or PatternError(f"{kind.__name__}: {reasons(error, names=[*signature(kind).parameters])}")
+    told = reasons(error, names=[*signature(kind).parameters])
+    is_list = hasattr(kind, "of") and isinstance(error.errors()[0]["input"], list | tuple)
+    hint = "Give Pattern.of((head, relation, tail), ...)." if is_list else ""
+    return own or PatternError(f"{kind.__name__}: {told}", hint_python=hint)
 
 
 def _checked_name(name: str) -> str:

@@ -58,7 +58,8 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any], names: Sequence[str
     name = ".".join(map(str, location)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".").replace("a valid tuple", "a list")
     message = re.sub(" after validation|, unable to parse .*", "", message)
-    message = message.replace("'str' instances are not allowed as a Sequence value", "wanted a list of texts")
+    if problem["type"] == "sequence_str":
+        message = f"wanted a list of texts, such as {[text.strip() for text in problem['input'].split(',')]!r:.200}"
     shown = _shown(problem["input"])
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{name} must be left out: there is no such key, but got {shown}."

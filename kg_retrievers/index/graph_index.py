@@ -213,7 +213,7 @@ class GraphIndex(Immutable, Guided):
                 raise InvalidArgumentError(
                     f"GraphIndex.build: wanted {wanted.__name__}, but got {given!r:.100}.",
                     hint_python="Give a KnowledgeGraph, such as KnowledgeGraph.from_file(path), and LangChain "
-                    "Embeddings or nothing.",
+                    'Embeddings, such as local_embeddings("all-MiniLM-L6-v2"), or nothing.',
                 )
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)

@@ -295,7 +295,7 @@ def test_no_index(tmp_path: Path, graph: KnowledgeGraph) -> None:
     with pytest.raises(IndexLoadError, match="no such folder"):
         GraphIndex.open(tmp_path / "nowhere", HashedEmbeddings())
     graph.save(tmp_path)
-    with pytest.raises(IndexLoadError, match="the folder holds no saved index"):
+    with pytest.raises(IndexLoadError, match=r"no saved index\. Make it: GraphIndex\.build\(KnowledgeGraph\.open\("):
         GraphIndex.open(tmp_path, HashedEmbeddings())
 
 

@@ -322,6 +322,10 @@ class Part:
     meta: Mapping[str, Any]
 
 
+#: Suffixes that no folder has.
+_OF_FILES = (".csv", ".tsv", ".json", ".jsonl", ".ttl", ".nt", ".rdf", ".xml", ".graphml", ".parquet", ".gz")
+
+
 class FolderWriter:
     """Writes to a folder, and nobody else meanwhile.
 
@@ -359,6 +363,12 @@ class FolderWriter:
             FileWriteError: If another process writes there, or this user may not write there.
             InvalidArgumentError: If the folder holds a `manifest.json` of something else.
         """
+        if self.folder.suffix.lower() in _OF_FILES and not self.folder.is_dir():
+            raise InvalidArgumentError(
+                f"wanted a folder, but got {str(self.folder)!r}, the name of a file.",
+                hint_python=f"Name a folder, or write a file: graph.write({str(self.folder)!r}).",
+                hint_shell="Name a folder.",
+            )
         with raise_write_errors(self.folder):
             self._is_new = not self.folder.exists()
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -681,7 +691,9 @@ def _nothing(folder: Path, name: str, error: type[FileFormatError]) -> FileForma
     place = folder if may_hold_save(folder) else "FOLDER"
     manifest = read_manifest(folder)
     is_unindexed = name == "index" and manifest is not None and "graph" in manifest.parts
-    hints = _hints(place, "Save it there first.", folder if is_unindexed else "FILE")
+    reader = "open" if is_unindexed else "from_file"
+    step = f'Make it: GraphIndex.build(KnowledgeGraph.{reader}(path), path="{place}").'
+    hints = _hints(place, step if name == "index" else "Save it there first.", folder if is_unindexed else "FILE")
     return error(f"the folder holds no saved {name}.", folder, **hints)
 
 
