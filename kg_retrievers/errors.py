@@ -111,6 +111,7 @@ _CALLED_HERE = {
     **dict.fromkeys(("embedding", "embedding_function", "embed_model"), "embeddings"),
     **dict.fromkeys(("sep", "separator"), "delimiter"),
     **dict.fromkeys(("persist_directory", "persist_dir", "folder"), "path"),
+    **dict.fromkeys(("head", "relation", "tail"), "columns"),
     "question": "text",
     **dict.fromkeys(("average", "avg"), "mean"),
 }
@@ -195,7 +196,7 @@ def named_arguments(named: Named) -> Named:
             try:
                 bind_arguments(who, form, given, kwargs)
             except InvalidArgumentError as error:
-                error.hint_python = _other_reader(args[:1], kwargs.keys() - form.parameters.keys())
+                error.hint_python += _other_reader(args[:1], kwargs.keys() - form.parameters.keys())
                 raise error from None
             raise
 
@@ -232,7 +233,8 @@ def bind_arguments(who: str, form: Signature, args: Sequence[Any], kwargs: Mappi
             raise InvalidArgumentError(
                 f"{who}: wanted only {names} without a name, but got {got}. {hint}: it takes {', '.join(known)}."
             ) from None
-        raise InvalidArgumentError(f"{who}: {error}; it takes {', '.join(known)}.") from None
+        hint = 'Make one: load_chat_model("openai:gpt-4.1-mini").' if str(error).endswith("argument: 'llm'") else ""
+        raise InvalidArgumentError(f"{who}: {error}; it takes {', '.join(known)}.", hint_python=hint) from None
 
 
 def check_known(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, named_arguments
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, did_you_mean, named_arguments
 from kg_retrievers.redaction import hide_secrets
 
 #: The most tokens of a reply: a model that repeats itself would write on for as long as its server lets it.
@@ -41,9 +42,13 @@ def load_chat_model(name: str, *, max_tokens: int | None = MAX_REPLY_TOKENS) -> 
     except ImportError as cause:
         raise MissingExtraError(f"the language model {name!r}", "openai") from cause
     try:
-        model: BaseChatModel = init_chat_model(name, temperature=0, **limit)
+        provider, _, called = name.partition(":")
+        model: BaseChatModel = init_chat_model(called, model_provider=provider, temperature=0, **limit)
     except Exception as error:  # each provider has errors of its own
         hide_secrets(error)
         reason = " ".join(str(error).split("\n")[0].split())
+        if reason.startswith("Unsupported provider"):  # the names that LangChain knows follow
+            near = did_you_mean(provider, re.findall(r"\w+", str(error).partition("\n")[2]))
+            reason = f"there is no provider {provider!r}; {near or 'wanted one such as openai or ollama.'}"
         raise InvalidArgumentError(f"load_chat_model: {name!r} cannot be used: {reason:.300}") from error
     return model
