@@ -711,7 +711,8 @@ cannot hold with on_loss="drop".
 def _check_id(what: str, id: int, count: int) -> None:
     is_number = isinstance(id, Integral)
     if not is_number or not 0 <= id < count:
+        shown = str(id) if is_number else repr(id)
         raise InvalidArgumentError(
-            f"KnowledgeGraph: wanted the id of a {what}, from 0 to {count - 1}, but got {id!r:.50}.",
+            f"KnowledgeGraph: wanted the id of a {what}, from 0 to {count - 1}, but got {shown:.50}.",
             hint_python="" if is_number else "Keys find facts by graph.triples(head, relation, tail).",
         )
