@@ -32,6 +32,7 @@ from kg_retrievers.questions.question_forms.forms import (
 from kg_retrievers.questions.question_forms.values import MAY_NAME, SAME_NAME, UnreadError, WalkFinder
 from kg_retrievers.questions.self_questions.english import read_relation, singular_of
 from kg_retrievers.questions.words import WORDS
+from kg_retrievers.questions.zero_shot.direction import stem_of
 
 #: The meaning of an attribute: when its fact begins or ends, when it happened, a number, or something else.
 Kind = Literal["begin", "end", "point", "number", "text"]
@@ -230,7 +231,7 @@ class AttributeQuestions:
         for said in (parts, *self._with_entities_as_values(parts)):
             if labels := self._labels(said, asked):
                 label, confidence = self._chosen(said, asked, labels)
-                if label is None:
+                if label is None or self._names_relation(said, label):
                     return None
                 unread += self._left(said, asked, label)
                 is_open = asked[0].what != "end" or (len(said.entities) < 2 and not _HOW_MUCH.match(parts.text))
@@ -242,6 +243,14 @@ class AttributeQuestions:
         if len(parts.entities) > 1 and is_attribute and asked[0].what == "attribute":
             raise UnreadError([token for token in parts.tokens if singular_of(token.word) in nouns])
         return None
+
+    def _names_relation(self, parts: _Parts, label: int) -> bool:
+        """Whether a value names another relation of an entity, as "apprentice" does "apprenticed under"."""
+        said = {stem_of(word) for text in parts.values for word in text.split()}
+        _, labels = self._facts([self._walks.ids_of(token) for token in parts.entities[:1]]) if said else (None, ())
+        others = {int(relation_of(one)) for one in distinct(np.asarray(labels))} - {int(relation_of(label))}
+        names = (_words_of_name(self._graph.relations[other]) for other in others)
+        return bool(parts.entities) and any(said & set(map(stem_of, words)) for words in names)
 
     def _also_named(self, parts: _Parts, asked: _Asked) -> list[_Asked]:
         """Return the further attributes that a question joins by "and"."""

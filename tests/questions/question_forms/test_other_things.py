@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever
@@ -66,3 +68,12 @@ def test_what_the_graph_says_is_answered(retriever: SimGRAGRetriever, question: 
 def test_another_thing_is_no_answer(retriever: SimGRAGRetriever, question: str) -> None:
     with pytest.raises(LowConfidenceError):
         retriever.invoke(question, on_refusal="raise")
+
+
+def test_a_relation_of_the_name_comes_before_an_attribute(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id:ID,name,:LABEL\n1,Cy Hart,Person\n2,Ada Crown,Person\n3,Tessaly,Workshop\n")
+    rows = ":START_ID,:END_ID,:TYPE,position\n1,2,APPRENTICED_UNDER,\n1,3,WORKS_AT,apprentice\n2,3,WORKS_AT,master\n"
+    (tmp_path / "facts.csv").write_text(rows)
+    retriever = SimGRAGRetriever.from_file(tmp_path)
+    [document] = retriever.invoke("Who did Cy Hart apprentice under?", on_refusal="raise")
+    assert document.metadata["answers"] == ["2"]
