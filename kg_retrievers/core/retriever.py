@@ -225,10 +225,6 @@ class BaseKGRetriever(_Guided):
             except AttributeError as error:
                 raise AttributeError(f"{error}. {self.guide}") from None
 
-        def __call__(self, *args, **kwargs):
-            """Say how to ask."""
-            raise TypeError(f"{type(self).__name__} cannot be called. {self.guide}")
-
     def __setattr__(self, name: str, value: Any) -> None:
         """Change a field and check its new value."""
         try:
