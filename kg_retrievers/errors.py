@@ -206,8 +206,8 @@ def named_arguments(named: Named) -> Named:
 def _other_reader(owner: Sequence[Any], strange: set[str]) -> str:
     """Return which constructor of a class takes an argument that another one lacks."""
     names = [name for name in dir(owner[0]) if name.startswith("from_")] if owner and isinstance(owner[0], type) else []
-    readers = [name for name in names if not strange.isdisjoint(signature(getattr(owner[0], name)).parameters)]
-    return f"{owner[0].__name__}.{readers[0]} takes {min(strange)!r}." if readers else ""
+    taken = {name: strange & signature(getattr(owner[0], name)).parameters.keys() for name in names}
+    return next((f"{owner[0].__name__}.{name} takes {min(some)!r}." for name, some in taken.items() if some), "")
 
 
 def bind_arguments(who: str, form: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,10 +289,6 @@ class Guided(metaclass=GuidedClass):
         def __getattr__(self, name):
             """Say what there is."""
             return getattr(type(self), name)
-
-        def __getitem__(self, key):
-            """Say what there is."""
-            raise TypeError(f"{type(self).__name__} has no items, such as {key!r:.100}. {self.guide}")
 
 
 class OutOfMemoryError(KGRetrieversError):

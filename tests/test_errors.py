@@ -207,7 +207,6 @@ def test_a_wrong_argument_is_told_with_the_next_step(call: Callable[[], object],
     [
         (lambda: KnowledgeGraph.from_csv("a.csv"), "KnowledgeGraph has no 'from_csv'. Read a graph with from_file("),
         (lambda: GRAPH.nodes, "KnowledgeGraph has no 'nodes'."),
-        (lambda: GRAPH["Ada"], "KnowledgeGraph has no items, such as 'Ada'. Read a graph with"),
         (lambda: KGRetriever.from_documents([]), "KGRetriever has no 'from_documents'. Make one with from_file("),
         (lambda: GraphIndex.load("idx"), "GraphIndex has no 'load'. Make an index with build(graph), and open a saved"),
         (lambda: INDEX.search("Ada"), "EntityLinker(index).link(text) finds the entities of a text."),

@@ -59,13 +59,15 @@ def _save(source: Source, output: Path, triples: bool, cache: str | None, worker
     if not may_hold_save(output):
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     replaced = is_saved(output)
+    embeddings = sources.embeddings_of(source.embeddings)
     graph = sources.read_graph(source)
     if not replaced and len(graph) >= SAVED_FIRST:
         graph.save(output)
         graph = kg_retrievers.KnowledgeGraph.open(output)
-        note(f"the graph is saved; if the rest breaks off, go on: kg-retrievers index {output} --output {output}")
+        more = ["--output", str(output), *(["--triples"] if triples else [])]
+        go_on = Source(str(output), options.Reading(), source.embeddings).command("index", *more)
+        note(f"the graph is saved; if the rest breaks off, go on: {go_on}")
     name = source.embeddings or STATIC
-    embeddings = sources.embeddings_of(source.embeddings)
     with options.open_workers(workers_name) as workers:
         kg_retrievers.GraphIndex.build(
             graph,

@@ -301,7 +301,8 @@ def _usage_message(error: typer.TyperException) -> str:
         if problem["type"] != "value_error":  # whose message shows the value
             text = f"{re.sub(', unable to parse string.*', '', text)}, but got {problem['input']!r:.100}"
         given = str(problem["input"])
-        if given.endswith("%") or problem.get("ctx", {}).get("le") == 1:
+        is_share = given.endswith("%") and not problem["type"].startswith("int")
+        if is_share or problem.get("ctx", {}).get("le") == 1:
             with suppress(ValueError):
                 if 1 < (percent := float(given.rstrip("% "))) <= 100:
                     text += f"; did you mean {percent / 100:g}?"

@@ -245,11 +245,13 @@ class BaseKGRetriever(_Guided):
                 if not name:  # all fields together: the message says whose
                     return cause
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
-        return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}{cls._bounds(error.errors()[0])}")
+        return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}{cls._bounds(*error.errors())}")
 
     @classmethod
-    def _bounds(cls, problem: ErrorDetails) -> str:
-        """Return the least and the greatest value of a field that got a value of another type."""
+    def _bounds(cls, problem: ErrorDetails, *others: ErrorDetails) -> str:
+        """Return the least and the greatest value of the one field that got a value of another type."""
+        if others:
+            return ""
         name = str(problem["loc"][0]) if problem["loc"] and problem["type"].endswith(("_type", "_parsing")) else ""
         limits = cls.model_fields[name].metadata if name in cls.model_fields else []
         words = {"ge": "at least", "le": "at most"}

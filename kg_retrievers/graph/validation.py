@@ -51,7 +51,7 @@ def reasons(error: ValidationError, given: Mapping[str, Any] | None = None, name
 
 def _reason(problem: ErrorDetails, given: Mapping[str, Any], names: Sequence[str]) -> str:
     location = problem["loc"]
-    if names and location and isinstance(location[0], int):
+    if location and isinstance(location[0], int) and location[0] < len(names):
         location = (names[location[0]], *location[1:])
     if len(location) > 1 and location[-1] in _TEXT_TAGS:
         location = location[:-1]

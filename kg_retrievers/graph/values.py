@@ -283,16 +283,25 @@ def is_only_unit(word: str) -> bool:
     return not word.isalpha() or (len(word) > 1 and not (len(word) > 2 and f"{word}s" in _UNITS))
 
 
+#: Words beside which "m" stands for metres.
+_LENGTHS = re.compile(
+    "heigh|length|depth|width|altitude|elevation|distance|diameter|aperture|span|radius|size|tall|long|deep|wide|high"
+)
+
+
 def named_unit(name: str) -> str:
     """Return the unit that the name of a relation says, as it is written there, or "".
 
     Example:
         >>> [named_unit(name) for name in ("weight kg", "height in metres", "area (km²)", "minutes played")]
         ['kg', 'metres', 'km²', 'minutes']
-        >>> [named_unit(name) for name in ("price in euros per kg", "birth year", "temperature min")]
-        ['euros', '', '']
+        >>> [named_unit(name) for name in ("price in euros per kg", "top speed km h", "birth year", "runtime m")]
+        ['euros', 'km/h', '', '']
     """
-    words: list[str] = re.findall(r"[^\s()\[\],]+", name.casefold().split(" per ")[0])
+    said = re.sub(r"\b(km|m) ([hs])$", r"\1/\2", name.casefold().split(" per ")[0])
+    words: list[str] = re.findall(r"[^\s()\[\],]+", said)
+    if words[-1:] == ["m"] and words[-2:-1] != ["in"] and not _LENGTHS.search(said):
+        return ""  # minutes or millions
     if words and (symbol := known_unit(last := words[-1])):
         is_time = last == "min" and re.search("time|duration|length", name.casefold())
         if symbol not in TIMES or len(last) == 1 or words[-2:-1] == ["in"] or is_time:

@@ -345,6 +345,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if index.is_part:
             return pattern
         carried_out(index, pattern)
+        with suppress(EntityLinkingError):
+            self.forms.check_units(question, self.zero_shot.entities({"question": question}), pattern)
         is_open = pattern.directed is None and pattern.operation is None and pattern.source not in READERS
         if is_open and sample_answers(index, directed := replace(pattern, directed=True)) != []:
             return directed

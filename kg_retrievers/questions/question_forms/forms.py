@@ -413,7 +413,7 @@ class Form:
         standards: The entities with which each thing is compared, as in "huts higher than it". Empty if the things are
             compared with one another.
         compared: The noun of a superlative, as "hut" of "who owns the highest hut". Empty if it has none.
-        counted: Whether "how many" asks for something of the best things.
+        counted: Whether the question asks how many.
         unread: Whether a part of the question asks for what no form says; it must be refused.
         both: Whether all entities that "and" joins are meant in the same way, as after "both".
     """

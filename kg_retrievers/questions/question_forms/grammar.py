@@ -450,10 +450,6 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
     return tuple(tokens[start:end]), tokens
 
 
-#: A noun is near enough to one for things of the graph.
-NAMES_CLASS = 0.6
-
-
 def _asked(reading: Reading) -> tuple[Token, ...]:
     """Return the noun after "which" or "what"."""
     tokens, words = reading.tokens, [token.word for token in reading.tokens]

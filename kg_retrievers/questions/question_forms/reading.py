@@ -12,7 +12,7 @@ import numpy as np
 
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
-from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
+from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, distinct, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition, Operation
@@ -417,7 +417,7 @@ class Counting:
         words = [token.word for token in form.negative if token not in form.noun]
         named = [kind_members(self._graph, kind) for *_, kind in self._walks.kinds.spans(words)]
         ids = self._walks.ids_of(entity)
-        passed = [self._walks.reached(ids, way.labels[:steps]) for steps in range(1, len(way.labels))]
+        passed = [ids, *(self._walks.reached(ids, way.labels[:steps]) for steps in range(1, len(way.labels)))]
         return all(members is None or any(np.isin(ends, members).any() for ends in passed) for members in named)
 
     def _is_one(self, tokens: Sequence[Token], group: int) -> bool:
@@ -509,7 +509,10 @@ class FormReader:
     def _exists(self, form: Form) -> Pattern:
         """Read whether something holds, or whether there is a thing of a class."""
         if form.limits and (noun := self._other_things(form)):
-            return FormReader(self.walks.within(noun))._things(replace(form, noun=noun))
+            pattern = FormReader(self.walks.within(noun))._things(replace(form, noun=noun))
+            if self._says_other(form, noun, pattern):
+                raise UnreadError
+            return pattern
         try:
             return self._holds(form)
         except UnreadError:
@@ -532,6 +535,13 @@ class FormReader:
             if members is not None and not np.isin(ids, members).any():
                 return form.clause[start:end]
         return ()
+
+    def _says_other(self, form: Form, noun: Sequence[Token], pattern: Pattern) -> bool:
+        """Whether no word beside a noun is near a relation of a pattern, as "buy" for a bell that Ann cast."""
+        words = [token.word for token in form.clause if token.telling and token not in noun and not token.slot]
+        relations = [relation.text for _, relation, _ in pattern.triples if isinstance(relation, Known)]
+        labels = [label_of(self._graph.relations.find(one), False) for one in relations]
+        return bool(words) and all(self.walks.nearness(word, label) < MAY_NAME for word in words for label in labels)
 
     def _compared(self, form: Form) -> Pattern:
         """Read a comparison of two.
@@ -841,7 +851,8 @@ class FormReader:
             logs = [NOUN_WEIGHT * near[to] + way.log for to, way in best_by_class(ways, self._classes).items()]
             if max(logs, default=-np.inf) < NOUN_WEIGHT * near.max() - LACKING_COST:  # else it has what is counted
                 ways += self._lacking_ways(tokens, group, {way.labels for way in ways})
-        ways = [way for way in ways if self.walks.leads_to_kind(tokens[group[0]], way.labels)] or ways
+        of_kind = [way for way in ways if self.walks.leads_to_kind(tokens[group[0]], way.labels)]
+        ways = of_kind or ([] if form.kind == "exists" and form.limits else ways)
         ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
         ways = [
             replace(way, log=way.log - PASSING_COST * any(near[passed] > near[last] for passed in through))

@@ -46,7 +46,7 @@ def _units_in(words: Sequence[str], walks: WalkFinder, own: Collection[str]) -> 
     nouns = {at for start, end, _ in walks.kinds.spans(words) for at in range(start, end)}
     for at, word in enumerate(words):
         before, following = words[at - 1] if at else "", "".join(words[at + 1 : at + 2])
-        is_asked = (before == "in" and not following.isalnum()) or (before == "many" and len(word) == 1)
+        is_asked = (before == "in" and not following.isalnum()) or before == "many"
         is_meant = at not in nouns and (is_only_unit(word) or before in NUMBERS or is_asked)
         is_span = known_unit(word) in _OF_DATES and TIMES.isdisjoint(own) and before not in ("in", "many")
         if known_unit(word) and not is_span and (is_meant or before[:1].isdigit()):

@@ -130,7 +130,7 @@ def asked_end(text: str) -> Said | None:
         return Said(stem, ("by" not in between or "of" in between) and words[place - 1 : place] != ["whose"])
     if words[place + 1 : place + 2] == ["of"] or words[-1] == "of":  # "what is it part of"
         return Said(stem, False)
-    if words[0] == "under" or words[-1] in ("under", "to"):  # "who was she apprenticed under"
+    if not {"under", "to"}.isdisjoint([words[0], words[-1]]):  # "who was she apprenticed under"
         return Said(stem, stem in _ABOVE)
     passive = not _BE.isdisjoint([*between, *words[max(at - 1, 0) : at]]) and not words[place].endswith("ing")
     has = "'s" in between or "have" in between or (between == ["as"] and is_plural(words[place]))

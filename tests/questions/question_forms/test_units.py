@@ -92,6 +92,7 @@ def test_the_unit_of_a_name_is_answered(retriever: SimGRAGRetriever, question: s
         ("Is Lake Orr deeper than 50 feet?", "feet", "metres"),
         ("What percentage of the lakes are deeper than 100 km?", "km", "metres"),
         ("How many hours did the Dawn Crossing take?", "hours", "minutes"),
+        ("How many hour did the Dawn Crossing take?", "hour", "minutes"),
         ("Which crossings before 2012 took more than two hours?", "hours", "minutes"),
         ("Which crossings took more than 2 days?", "days", "minutes"),
         ("How many weeks deep is Lake Orr?", "weeks", "metres"),

@@ -367,10 +367,10 @@ def first_rows(file: TextFile, layout: Layout) -> list[Row]:
 
 
 def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
-    """Return the names of the columns, or None where the first row is a fact.
+    """Return the names of the columns, or None if the first row is a fact. Warn if it may be a header all the same.
 
     Raises:
-        GraphLoadError: If the first row may be a header, but its names say not which columns are which.
+        GraphLoadError: If the first row may be a header, but its names do not say which columns are which.
     """
     options = file.options
     if not first or options.header is False:
