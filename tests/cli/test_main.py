@@ -326,7 +326,7 @@ def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServe
 @pytest.mark.parametrize(
     ("llm", "replies", "told"),
     [
-        ("nobody:model", (), "Unable to infer model provider for model='nobody:model'"),
+        ("nobody:model", (), "there is no provider 'nobody'; wanted one such as openai or ollama."),
         ("openai:test-model", (), "the script has 0 behaviours"),  # it refuses every request
     ],
 )
