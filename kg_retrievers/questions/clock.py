@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from kg_retrievers.graph.operations import Period
 from kg_retrievers.questions.casual import outside
 from kg_retrievers.questions.operations import period_name
-from kg_retrievers.questions.question_forms.forms import NUMBERS
+from kg_retrievers.questions.words import NUMBERS
 
 #: Gives the day on which a question is asked, as `date.today` does.
 Clock = Callable[[], date]

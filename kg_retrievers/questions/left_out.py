@@ -15,9 +15,8 @@ from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.index.hints import unknown_names
 from kg_retrievers.index.names import FUNCTION_WORDS, words_of
-from kg_retrievers.questions.question_forms.forms import NUMBERS
 from kg_retrievers.questions.reading import TypeNouns
-from kg_retrievers.questions.words import WORDS
+from kg_retrievers.questions.words import NUMBERS, WORDS
 from kg_retrievers.questions.zero_shot.steps import masked_text, read_word
 
 #: Words that are read by the form of a question.

@@ -225,7 +225,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             return _own(reading, refusal)
         if self.chooser is None:
             by_model: Pattern = yield Call(self.model, input)
-            return Reading(by_model)
+            return Reading((yield Call(self._in_units, (input, by_model))))
         return (yield from self._with_model(input, reading, refusal))
 
     def _with_model(
@@ -250,7 +250,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
                 meant = meant if again == meant else None
         if meant is None:
             return _own(reading, refusal)
-        chosen: Pattern = yield Call(self._checked, (input["question"], patterns.pop(meant)))
+        chosen: Pattern = yield Call(self._checked, (input, patterns.pop(meant)))
         return _meant(chosen, patterns, CHOSEN if is_ours else CHOSEN_AGAIN)
 
     def _written(
@@ -264,7 +264,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         slots: list[QuestionEntity] = yield Call(self._slots, input)
         try:
             pattern: Pattern = yield Call(self.model, {**input, "entities": slots})  # type: ignore[arg-type]
-            pattern = yield Call(self._checked, (input["question"], pattern))
+            pattern = yield Call(self._checked, (input, pattern))
         except ReplyError:
             return None
         except (PatternError, RefusalError) as error:
@@ -312,7 +312,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         with suppress(RefusalError):
             question, entities = self._asked_part((input["question"], self.zero_shot.entities(input)))
             reading = self.zero_shot.read({**input, "question": question, "entities": entities})
-            self.forms.check_units(question, entities, reading.pattern)
+            self._in_units(({"question": question, "entities": entities}, reading.pattern))
             return [replace(one, confidence=0.0) for one in (reading.pattern, *reading.alternatives)]
         return []
 
@@ -332,27 +332,37 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         known = [node for node in (*pattern.nodes, *pattern.alone) if isinstance(node, Known)]
         return any(node.entity in keys or node.text in keys or node.text.casefold() in names for node in known)
 
-    def _checked(self, asked: tuple[str, Pattern]) -> Pattern:
-        """Return a pattern whose names the graph has. Directions of a written list count if something fits it so.
+    def _in_units(self, asked: tuple[Mapping[str, Any], Pattern]) -> Pattern:
+        """Return a pattern if the question names no other unit than its numbers have.
+
+        Raises:
+            LowConfidenceError: If it does.
+        """
+        input, pattern = asked
+        self.forms.check_units(input["question"], input.get("entities") or self._slots(input), pattern)
+        return pattern
+
+    def _checked(self, asked: tuple[Mapping[str, Any], Pattern]) -> Pattern:
+        """Return a pattern whose names and units the graph has.
+
+        Directions of a written list count if something fits it so.
 
         Over a part of a connected graph nothing is checked: what the pattern needs is fetched later.
 
         Raises:
-            RefusalError: If the graph lacks a name, or nothing fits.
+            RefusalError: If the graph lacks a name or unit, or nothing fits.
         """
-        question, pattern = asked
+        input, pattern = asked
         index = self.zero_shot.index
         if index.is_part:
             return pattern
-        carried_out(index, pattern)
-        with suppress(EntityLinkingError):
-            self.forms.check_units(question, self.zero_shot.entities({"question": question}), pattern)
+        carried_out(index, self._in_units(asked))
         is_open = pattern.directed is None and pattern.operation is None and pattern.source not in READERS
         if is_open and sample_answers(index, directed := replace(pattern, directed=True)) != []:
             return directed
         if sample_answers(index, pattern) != []:
             return pattern
-        raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {question!r:.200}.")
+        raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {input['question']!r:.200}.")
 
     def _nothing_meant(
         self, question: str, reading: Reading | None, error: Exception | None = None
@@ -393,7 +403,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if self.examples:
             example = yield Call(self._nearest, asked)
         if example and example.fits and example.distance <= EXAMPLE_DISTANCE:
-            return Reading(example.pattern)
+            return Reading((yield Call(self._in_units, (asked, example.pattern))))
         by_form: Pattern | None = yield Call(self._by_form, asked)
         if by_form is not None:
             return Reading(by_form)
@@ -437,7 +447,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         Raises:
             LowConfidenceError: If the question names another unit than the pattern's numbers have.
         """
-        self.forms.check_units(input["question"], input["entities"], pattern)
+        self._in_units((input, pattern))
         nouns, schema = type_nouns(self.zero_shot.index), self.zero_shot.words_to_spell
         unread = left_out(input["question"], input["entities"], pattern, nouns, schema, by_form=by_form)
         less = (pattern.confidence or 0.0) * LEFT_OUT

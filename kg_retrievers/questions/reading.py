@@ -28,6 +28,7 @@ from kg_retrievers.index import (
 )
 from kg_retrievers.index.embeddings import mean_rows, token_table
 from kg_retrievers.questions.self_questions.english import is_plural, plural_of, singular_of, type_noun, verb_of
+from kg_retrievers.questions.words import NUMBERS
 
 #: The words for hundredths. Beside another word of its name they mean a relation, otherwise a share.
 PERCENT = frozenset(["percent", "percentage", "pct", "%", "(%)"])
@@ -35,7 +36,7 @@ PERCENT = frozenset(["percent", "percentage", "pct", "%", "(%)"])
 #: The words before a noun for the answers.
 _ASKS = re.compile(
     r"\b(?:which|what|list|name|give|show|find|all)\b(?: (?:me|all|the|other|of|any|some|these|those))* "
-    r"(?:(?:two|three|four|five|six|seven|eight|nine|ten|\d+) )?"
+    rf"(?:(?:{'|'.join(NUMBERS[2:])}|\d+) )?"
 )
 
 #: The other place of such a noun: before a statement about the answers.

@@ -246,11 +246,13 @@ class AttributeQuestions:
 
     def _names_relation(self, parts: _Parts, label: int) -> bool:
         """Whether a value names another relation of an entity, as "apprentice" does "apprenticed under"."""
+        if not (parts.values and parts.entities):
+            return False
         said = {stem_of(word) for text in parts.values for word in text.split()}
-        _, labels = self._facts([self._walks.ids_of(token) for token in parts.entities[:1]]) if said else (None, ())
-        others = {int(relation_of(one)) for one in distinct(np.asarray(labels))} - {int(relation_of(label))}
+        _, labels = self._facts([self._walks.ids_of(parts.entities[0])])
+        others = {*relation_of(distinct(labels)).tolist()} - {int(relation_of(label))}
         names = (_words_of_name(self._graph.relations[other]) for other in others)
-        return bool(parts.entities) and any(said & set(map(stem_of, words)) for words in names)
+        return any(not said.isdisjoint(map(stem_of, words)) for words in names)
 
     def _also_named(self, parts: _Parts, asked: _Asked) -> list[_Asked]:
         """Return the further attributes that a question joins by "and"."""

@@ -13,7 +13,7 @@ from kg_retrievers.graph.values import Comparison, Value, read_value, unit_symbo
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.questions.reading import node_of
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
-from kg_retrievers.questions.words import WORDS, any_of
+from kg_retrievers.questions.words import NUMBERS, WORDS, any_of
 
 #: The most words of a question that has a form.
 MAX_TOKENS = 200
@@ -200,7 +200,7 @@ class Limit(NamedTuple):
         values: The value, two for "between"; as a condition takes them.
         start: The position of its first word.
         end: The position after its last.
-        kind: "date" or "number", where its words say so: "before 1900", "more than 1900".
+        kind: "date" or "number", if its words say so: "before 1900", "more than 1900".
         word: The adjective that compares, as "deep" of "deeper than 500 m"; "" for none.
     """
 
@@ -350,8 +350,6 @@ FormKind = Literal["list", "count", "exists", "best", "choice", "compare"]
 AUXILIARY = frozenset(
     re.findall(r"\w+", "am is are was were do does did has have had can could will would should may might must")
 )
-NUMBERS = re.findall(r"\w+", "zero one two three four five six seven eight nine ten eleven twelve")
-
 #: A number of things: in words, or in few digits.
 NUMBER = rf"(?P<n>{'|'.join(NUMBERS)}|\d{{1,6}})(?![^ ])(?! (?:hundred|thousand|million|billion)\b)"
 

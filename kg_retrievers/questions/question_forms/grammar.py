@@ -12,7 +12,6 @@ from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
     MAX_TOKENS,
     NUMBER,
-    NUMBERS,
     ORDINAL,
     ORDINALS,
     Degree,
@@ -36,7 +35,7 @@ from kg_retrievers.questions.question_forms.forms import (
 )
 from kg_retrievers.questions.question_forms.values import SAME_WORD
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
-from kg_retrievers.questions.words import WORDS, any_of
+from kg_retrievers.questions.words import NUMBERS, WORDS, any_of
 
 _NOUN = r"(?P<noun>(?:[^ ,]+ ){1,3}?)"
 _FORMS: list[tuple[Comparison, str]] = [
@@ -127,7 +126,7 @@ def take_ranking(reading: Reading) -> None:
     reading.unread |= most > 1 and (reading.degree is None or reading.than or is_choice(reading))
 
 
-#: A superlative that says which thing is meant by what it has, as "with the most beds".
+#: A superlative behind a thing that has the most or the fewest of something, as "with the most beds".
 _HAVING_MOST = r"\b[a-z]+ (?:with|having|(?:that|which|who) [a-z]+) (?:the )?(?:most|least|fewest|[a-z]+est)\b"
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from kg_retrievers.graph.operations import OperationKind
 from kg_retrievers.questions.question_forms.forms import (
-    NUMBERS,
     ORDINALS,
     WH,
     Token,
@@ -20,7 +19,7 @@ from kg_retrievers.questions.question_forms.forms import (
 from kg_retrievers.questions.question_forms.grammar import NEGATIVE
 from kg_retrievers.questions.reading import MOST_WORDS
 from kg_retrievers.questions.self_questions.english import verb_of
-from kg_retrievers.questions.words import WORDS, any_of
+from kg_retrievers.questions.words import NUMBERS, WORDS, any_of
 
 _MEANS = re.compile(rf"\b{any_of('mean')}\b(?: of)?")
 

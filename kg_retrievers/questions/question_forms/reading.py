@@ -55,7 +55,7 @@ from kg_retrievers.questions.question_forms.values import (
     standing,
     sureness,
 )
-from kg_retrievers.questions.self_questions.english import is_plural, singular_of, verb_of
+from kg_retrievers.questions.self_questions.english import PREPOSITIONS, is_plural, singular_of, verb_of
 from kg_retrievers.questions.zero_shot.scorer import softmax
 from kg_retrievers.questions.zero_shot.steps import measured_by
 
@@ -749,19 +749,19 @@ class FormReader:
         return self._composer.pattern(form, read[best], float(shares[best]))
 
     def _of_best(self, form: Form) -> Pattern | None:
-        """Read what is asked of the best of some things, as "who built the oldest bridge", by a walk from these.
+        """Read a question about the best of some things, as "who built the oldest bridge", by a walk from these.
 
         Returns:
             The pattern, or None if the question asks for the best things themselves.
 
         Raises:
-            UnreadError: If a part is not understood, or the walk does not lead from each of them to what is asked for.
+            UnreadError: If a part is not understood, or the walk does not lead from each of them to an answer.
         """
         before, noun, rest, tail = self._parts_of_best(form)
         words, kinds = [token.word for token in noun], self.walks.kinds
         asked = form.noun if singular_of(words_of(form.noun[-1:])) != singular_of(words[-1]) else ()
         is_number = asked and kinds.of_noun(words) is None and not kinds.relation_words.isdisjoint(words)
-        if is_number or not asks_of_best(before, tail, form.degree, other=bool(asked)):
+        if is_number or not _asks_of_best(before, tail, form.degree, other=bool(asked)):
             return None
         if any(token.slot for token in before) or (asked and (form.limits or form.quantity or form.negative)):
             raise UnreadError
@@ -785,12 +785,13 @@ class FormReader:
         return builder.pattern()
 
     def _leads_to(self, form: Form, before: Sequence[Token], noun: Sequence[Token], way: Way, best: list[int]) -> bool:
-        """Whether a walk leads from each of the best things to what a question asks for."""
+        """Whether a walk leads from each of the best things to things or values that a question asks for."""
         words, end, kinds = [token.word for token in before], self._classes.end_kind(way.labels), self.walks.kinds
         values = ("date",) if words[0] == "when" else ("number",) if form.counted else ("number", "date")
         if (words[0] == "when" or "how" in words or form.counted) and end not in values:
             return False
-        members = self.walks.within(noun)._kind
+        kind = kinds.of_noun([token.word for token in noun])
+        members = None if kind is None else kind_members(self._graph, kind)
         unnamed = noun and kinds.has_types and members is None and not end
         if unnamed and all(self.walks.nearness(words_of(noun), label) < SAME_NAME for label in way.labels):
             return False  # "which medal did it win", of which only the facts tell
@@ -931,14 +932,11 @@ class FormReader:
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
 
 
-#: Prepositions that may stand at the end of a question.
-PREPOSITIONS = frozenset(["in", "on", "at", "to", "from", "by", "of", "for", "into"])
-
 #: The measures of size that "large" and "small" may mean.
-SIZES = frozenset(["height", "length", "width", "depth"])
+_SIZES = frozenset(["height", "length", "width", "depth"])
 
 
-def asks_of_best(before: Sequence[Token], tail: Sequence[Token], degree: Degree | None, *, other: bool) -> bool:
+def _asks_of_best(before: Sequence[Token], tail: Sequence[Token], degree: Degree | None, *, other: bool) -> bool:
     """Return whether words ask for something of the best things, rather than for these or the measure.
 
     Args:
@@ -950,7 +948,7 @@ def asks_of_best(before: Sequence[Token], tail: Sequence[Token], degree: Degree 
     words = [token.word for token in before]
     if "how" in words:
         by = [token.word for token in degree.words[:1]] if degree else []
-        is_size = "extent" in measured_by(by) and not measured_by(words).isdisjoint(SIZES)
+        is_size = "extent" in measured_by(by) and not measured_by(words).isdisjoint(_SIZES)
         return not is_size and {*by}.isdisjoint(words)
     if words[-2:] == ["name", "of"] or {"which", "what", "who", "whom", "whose", "when", "where"}.isdisjoint(words):
         return False

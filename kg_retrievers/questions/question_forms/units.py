@@ -8,8 +8,9 @@ from kg_retrievers.errors import LowConfidenceError
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.values import TIMES, is_only_unit, known_unit, named_unit
-from kg_retrievers.questions.question_forms.forms import NUMBERS, Token
+from kg_retrievers.questions.question_forms.forms import Token
 from kg_retrievers.questions.question_forms.values import WalkFinder
+from kg_retrievers.questions.words import NUMBERS
 
 #: The units of spans between dates, which limit no number if no number of a pattern is a time.
 _OF_DATES = frozenset(["day", "week", "month", "year"])

@@ -142,7 +142,8 @@ _AGENTS = {verb.agent: verb for verb in _VERBS}
 #: "HEAD is ... TAIL".
 Form = Literal["noun", "noun of", "passive", "verb", "copula"]
 
-_PREPOSITIONS = frozenset(_WORDS["prepositions"])
+#: Words that may stand before a noun, such as "in".
+PREPOSITIONS = frozenset(_WORDS["prepositions"])
 _STATES = frozenset(_WORDS["participles of states"])
 
 #: Words before a noun. A name such as "lists_no_items" is read as it stands.
@@ -189,12 +190,12 @@ def read_relation(name: str) -> RelationWords:
     be = words[0] in _BE and len(words) > 1
     if be or (words[0] in _HAVE and len(words) > 1):
         words = words[1:]
-    if words[0] in _PREPOSITIONS and len(words) > 1 and words[-1] not in _PREPOSITIONS:
+    if words[0] in PREPOSITIONS and len(words) > 1 and words[-1] not in PREPOSITIONS:
         return RelationWords("noun", " ".join(words[1:]))
     first, rest = verb_of(words[0]), words[1:]
     if words[-1] == "by" and len(words) == 2 and first and words[0] in (first.past, first.participle):
         return RelationWords("passive", words[0], first)
-    if be or (words[0] in _STATES and set(rest).issubset(_PREPOSITIONS) and rest):
+    if be or (words[0] in _STATES and set(rest).issubset(PREPOSITIONS) and rest):
         return RelationWords("noun", "kind") if words in (["a"], ["an"]) else _state(words)
     if first and _is_verb(words, first):
         return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
@@ -220,7 +221,7 @@ def _is_verb(words: list[str], verb: Verb) -> bool:
         is_form = words[0] in (verb.third, verb.past) and not verb.also_noun  # "shares border with"
         if words[1:] == ["of"] and verb.also_noun:
             return False  # "labels of"
-        return set(words[1:]).issubset(_PREPOSITIONS) or (is_form and words[-1] in _PREPOSITIONS)
+        return set(words[1:]).issubset(PREPOSITIONS) or (is_form and words[-1] in PREPOSITIONS)
     if words[0] in (verb.past, verb.participle):
         return words[0] != verb.base
     if words[0] == verb.gerund:
@@ -232,7 +233,7 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
     """Return how a verb with its object reads: "cites statute" is a noun, "depends on service" is "depends on"."""
     if verb.also_noun or rest[0] == "of" or rest[0] in _DETERMINERS:
         return None
-    if rest[0] in _PREPOSITIONS:
+    if rest[0] in PREPOSITIONS:
         return RelationWords("verb", rest[0], verb)
     return RelationWords("noun", " ".join(rest))
 
@@ -240,7 +241,7 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
 def _state(words: list[str]) -> RelationWords:
     if words[-1] == "of" and len(words) > 1 and words[0] not in _STATES:
         return RelationWords("noun of", " ".join(word for word in words[:-1] if word not in ("a", "an", "the")))
-    if words[-1] in _PREPOSITIONS:
+    if words[-1] in PREPOSITIONS:
         return RelationWords("copula", " ".join(words))
     return RelationWords("noun", " ".join(words))
 

@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, SimGRAGRetriever, default_embeddings
+from kg_retrievers import (
+    GraphIndex,
+    KGRetriever,
+    KnowledgeGraph,
+    Pattern,
+    Question,
+    SimGRAGRetriever,
+    Unknown,
+    default_embeddings,
+)
 from kg_retrievers.errors import LowConfidenceError
+from kg_retrievers.testing import ScriptedChatModel
 
 COLUMNS = {
     "Boat": ("length (m)", "weight_lb", "price_usd", "speed_kmh", "built by"),
@@ -128,3 +138,16 @@ def test_the_default_method_says_why(retriever: SimGRAGRetriever) -> None:
 def test_the_percent_of_a_relation_is_no_share(retriever: SimGRAGRetriever, question: str, expected: Any) -> None:
     """Beside a word of a relation's name, "percent" means the number of the relation."""
     test_the_unit_of_a_name_is_answered(retriever, question, expected)
+
+
+def test_another_unit_is_refused_by_a_model_and_by_examples_too(retriever: SimGRAGRetriever) -> None:
+    in_kg = "How heavy is Heron in kg?"
+    pattern = Pattern.of(("Otter", "weight_lb", Unknown("weight")), target="weight")
+    known = Question("How heavy is Otter in kg?", ("Otter",), ("90",), pattern)
+    chooser = {"llm": ScriptedChatModel(replies=['{"choice": 1}'] * 9)}
+    written = '{"triples": [["Heron", "weight_lb", "UNKNOWN weight 1"]], "target": "UNKNOWN weight 1"}'
+    writer = {"llm": ScriptedChatModel(replies=[written] * 3), "asks_model": "always", "chooses": False}
+    for given in (chooser, writer, {"examples": [known]}):
+        other = SimGRAGRetriever.from_index(retriever.index, **given)
+        with pytest.raises(LowConfidenceError, match="asks in 'kg', but 'weight lb' is in 'lb'"):
+            other.invoke(in_kg, on_refusal="raise")
