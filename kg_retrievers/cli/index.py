@@ -79,7 +79,7 @@ def _save(source: Source, output: Path, triples: bool, cache: str | None, worker
             workers=workers,
             embeddings_name=name,
         )
-    if replaced:
+    if replaced and Path(source.place) != output:
         show(f"Replaced the earlier index in {output}.")
     show(
         f"Indexed {len(graph.entities):,} entities, {len(graph.relations):,} relations, {len(graph):,} triples "

@@ -96,6 +96,9 @@ PART_HOPS = 3
 #: How many words and relations a refusal names.
 NAMED = 3
 
+#: How many letters of words are compared, so that "bells" is known if "bell" is.
+STEM = 4
+
 #: A language model that a method may use.
 LanguageModel = BaseLanguageModel[Any] | None
 
@@ -245,17 +248,18 @@ class BaseKGRetriever(_Guided):
                 if not name:  # all fields together: the message says whose
                     return cause
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
-        return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}{cls._bounds(*error.errors())}")
+        return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}{cls._bounds(error.errors())}")
 
     @classmethod
-    def _bounds(cls, problem: ErrorDetails, *others: ErrorDetails) -> str:
-        """Return the least and the greatest value of the one field that got a value of another type."""
-        if others:
+    def _bounds(cls, problems: Sequence[ErrorDetails]) -> str:
+        """Return the least and the greatest value of a field, if this one alone got a value of another type."""
+        name, kind = ".".join(map(str, problems[0]["loc"])), problems[0]["type"]
+        if len(problems) > 1 or name not in cls.model_fields or not kind.endswith(("_type", "_parsing")):
             return ""
-        name = str(problem["loc"][0]) if problem["loc"] and problem["type"].endswith(("_type", "_parsing")) else ""
-        limits = cls.model_fields[name].metadata if name in cls.model_fields else []
-        words = {"ge": "at least", "le": "at most"}
-        told = [f"{words[key]} {getattr(one, key):,}" for key in words for one in limits if hasattr(one, key)]
+        told = list[str]()
+        for limit in cls.model_fields[name].metadata:
+            told += [f"at least {limit.ge:,}"] if hasattr(limit, "ge") else []
+            told += [f"at most {limit.le:,}"] if hasattr(limit, "le") else []
         return f" It is {' and '.join(told)}." if told else ""
 
     @field_validator("answer_prompt", mode="plain")
@@ -639,15 +643,15 @@ class BaseKGRetriever(_Guided):
             of_names = {folded(word) for name in names for word in name.split()}
             unplaced = [word for word in unplaced if word not in of_names]
         unplaced = [word for word in unplaced if folded(word) not in FUNCTION_WORDS]
-        known = {word[:4] for name in (*self.graph.relations, *self.graph.types) for word in words_of(readable(name))}
+        schema = (word for name in (*self.graph.relations, *self.graph.types) for word in words_of(readable(name)))
+        known = {word[:STEM] for word in schema}
         for is_known, said in ((False, "no relation fits"), (True, "the reading leaves out")):
-            if not lacking and (words := [word for word in unplaced if (folded(word)[:4] in known) == is_known]):
+            if not lacking and (words := [word for word in unplaced if (folded(word)[:STEM] in known) == is_known]):
                 why.append(f"{said} {_named(words)}")
         lacked = {word.casefold() for word in unplaced}
         others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
         if others and not lacking:
-            none_fits = bool(why) and why[-1].startswith("no relation")
-            why.append(f"the nearest {'are' if none_fits else 'relations are'} {_named(others)}")
+            why.append(f"the nearest relations are {_named(others)}")
         raise LowConfidenceError(
             f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
             f"{': ' if why else ''}{'; '.join(why)}.{meant}",

@@ -28,7 +28,7 @@ UNSURE = Pattern.of(
 FILMS = ["Her", "Adaptation"]
 SAID = (
     "SimGRAGRetriever: not sure what 'What salary has Spike Jonze?' asks for (confidence 0.12, wanted 0.5): no "
-    "relation fits 'salary'; the nearest are 'directed by', 'written by'."
+    "relation fits 'salary'; the nearest relations are 'directed by', 'written by'."
 )
 TO_AGENTS = SAID.replace("SimGRAGRetriever: not", "Not")
 
