@@ -26,7 +26,21 @@ from benchmarks.scale_report import report
 from benchmarks.synthetic_graph import SIZES
 
 #: The steps in their order.
-STEPS = ("write", "load-tsv", "load-nt", "index", "open", "names", "match", "questions", "evidence", "hubs", "many")
+STEPS = (
+    "write",
+    "load-tsv",
+    "load-nt",
+    "index",
+    "open",
+    "names",
+    "match",
+    "questions",
+    "operations",
+    "export",
+    "evidence",
+    "hubs",
+    "many",
+)
 
 #: What other programs do, with the greatest size that they are asked.
 RIVALS = {"duckdb": "43M", "pyoxigraph": "4.3M", "networkx": "4.3M"}

@@ -57,7 +57,7 @@ def report(results: Sequence[dict[str, Any]], picture: Path | None) -> None:
     _print_table(
         ["", *sizes], [(name, [_value(by_step.get((step, s)), key) for s in sizes]) for name, step, key in ROWS]
     )
-    for step in ("match", "hubs", "many", "duckdb", "pyoxigraph", "networkx"):
+    for step in ("operations", "export", "match", "hubs", "many", "duckdb", "pyoxigraph", "networkx"):
         found = {size: by_step[step, size] for size in sizes if (step, size) in by_step}
         keys = dict.fromkeys(key for result in found.values() for key in _flat(result))
         print(f"\n{step}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import time
@@ -13,9 +14,12 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from benchmarks.synthetic_graph import SIZES, lines, synthetic_graph
 from kg_retrievers import GraphIndex, KGRetriever, KnowledgeGraph, Known, Pattern, Question, SimGRAGRetriever, Unknown
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import default_embeddings
 
 #: Seeds what the steps draw.
@@ -137,6 +141,32 @@ def questions(place: Place) -> Measured:
             "truncated": truncated,
         }
     return measured | {"resident_mb": _resident_mb()}
+
+
+def operations(place: Place) -> Measured:
+    """Ask for values and for counts, and for what has the most facts of a relation with a 36th of all facts."""
+    retriever, asks_value = _retriever(place), re.compile(r"What is the (.+?) of (.+)\?")
+    plain = [question for _, question in islice(_questions(retriever, "exact"), QUESTIONS + 1)]
+    counts = [asks_value.sub(r"How many \1 does \2 have?", question) for question in plain]
+    sizes = np.bincount(retriever.graph.edges.relations)
+    relation = int(np.argmin(np.abs(sizes - len(retriever.graph) / 36)))
+    one, other, most = Unknown("one"), Unknown("other"), Operation("max", by="other", of="count")
+    pattern = Pattern.of((one, retriever.graph.relations[relation], other), target="one", operation=most)
+    value_ms, count_ms = _median_ms(retriever.invoke, plain), _median_ms(retriever.invoke, counts)
+    return {
+        "value_ms": value_ms,
+        "count_ms": count_ms,
+        "count / value": round(count_ms / value_ms, 2),
+        "most_facts": int(sizes[relation]),
+        "most_s": round(_seconds(lambda: retriever.invoke("?", pattern=pattern)), 2),
+    }
+
+
+def export(place: Place) -> Measured:
+    """Write the graph as CSV. The greatest memory is that of the process."""
+    began = _resident_mb()
+    KnowledgeGraph.open(place("graph")).write(place("csv"))
+    return {"before_mb": began, "csv_bytes": place("csv").stat().st_size}
 
 
 def evidence(place: Place) -> Measured:
@@ -297,6 +327,8 @@ def main() -> None:
         "names": names,
         "match": match,
         "questions": questions,
+        "operations": operations,
+        "export": export,
         "evidence": evidence,
         "hubs": hubs,
         "many": many,
